@@ -18,7 +18,7 @@ struct CalibrationOptions {
 
 /// Moves that share of the validation images, rounded to whole images, from `val` to `calibration`. They are drawn
 /// uniformly and not by class: so calibration and test images are exchangeable where validation and test images are. A
-/// share of 0 changes nothing. Throws KeyError where either part would be empty.
+/// share of 0 changes nothing. Throws KeyError where either part would be empty, or data.calibration lists images.
 void hold_out_calibration(const CalibrationOptions& options, Dataset& dataset);
 
 /// A part of a sentence that counts images: ", 1,500 calibration"; empty where there are none.

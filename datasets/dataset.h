@@ -115,7 +115,7 @@ struct Dataset {
   std::string features_model;                   // SHA-256 of the weights that made features, where they are known
   std::string normalisation;                    // the usual one for these images, by name; or "none"
   Split train{"train"}, val{"val"}, test{"test"};
-  Split calibration{"calibration"};         // images moved here from val by data.calibration_share; usually empty
+  Split calibration{"calibration"};         // taken from val by data.calibration_share, or listed; usually empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
   std::vector<SharedImages> shared_images;  // found by load_data(), one for each pair of splits that share images
   std::string digest;  // of the files or of the recipe, all splits together: equal for the same data

@@ -11,7 +11,7 @@ namespace settrain {
 struct Checksum {
   enum class Kind { kNone, kMd5, kSha256 };
   Kind kind = Kind::kNone;
-  std::string hex{};  // lower case
+  std::string hex{};  // lower case; the first digits suffice
 
   bool known() const { return kind != Kind::kNone; }
 };

@@ -31,6 +31,7 @@ namespace {
 
 struct FileListOptions {
   std::string root, train, val, test;
+  std::string calibration{};  // empty: no list of their own
   int64_t num_classes = 0;
 };
 
@@ -47,6 +48,13 @@ config::Keys list_keys(const FileListOptions& defaults, const char* root_help, c
               .at_least(2)
               .at_most(1e6)
               .in("classes")};
+}
+
+config::Key calibration_key() {
+  return config::key("calibration", &FileListOptions::calibration, "",
+                     "The same for images that only calibrate set rules, in a split `calibration` of their own, as "
+                     "`settrain data split` writes it. Where it is empty, data.calibration_share may take some of the "
+                     "validation images.");
 }
 
 std::string digest_of(const ImageList& list, const FileTable& files) {
@@ -100,17 +108,29 @@ void warn_of_one_class(const ImageList& list) {
 // folder of its own.
 enum class ListedNames { kNumbers, kFolders };
 
-// The images of three lists, see read_image_list(). The class keys are the classes' numbers. A sample's id is its place
-// in train, val and test, counted through. Throws DataError that names the file and the line, also where a training
-// image is in another list; KeyError for a missing list.
+// The lists of a data set, each with its key.
+std::vector<std::pair<const char*, std::string>> listed_parts(const FileListOptions& options) {
+  std::vector<std::pair<const char*, std::string>> parts{
+      {"data.train", options.train}, {"data.val", options.val}, {"data.test", options.test}};
+  if (!options.calibration.empty()) parts.emplace_back("data.calibration", options.calibration);
+  return parts;
+}
+
+// The images of the lists, see read_image_list(). The class keys are the classes' numbers. A sample's id is its place
+// in train, val, test and calibration, counted through. Throws DataError that names the file and the line, also where a
+// training image is in another list; KeyError for a missing list.
 Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options, ListedNames names) {
   const std::filesystem::path root = options.root;
   FileTable files(root);
   std::vector<ImageList> lists;
-  for (const auto& [key, file] :
-       {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
+  for (const auto& [key, file] : listed_parts(options)) {
     if (!std::filesystem::is_regular_file(root / file)) {
-      throw KeyError(key, fmt::format("no file '{}'; lists are looked for in data.root", (root / file).string()));
+      const char* moved =
+          std::filesystem::is_directory(root)
+              ? ""
+              : ", a folder that is not there; where the data have moved, --set data.root=FOLDER names it";
+      throw KeyError(key,
+                     fmt::format("no file '{}'; lists are looked for in data.root{}", (root / file).string(), moved));
     }
     lists.push_back(read_image_list(root / file, options.num_classes, files));
     find_listed_files(lists.back(), files);
@@ -146,6 +166,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   dataset.train = part("train", lists[0]);
   dataset.val = part("val", lists[1]);
   dataset.test = part("test", lists[2]);
+  if (lists.size() > 3) dataset.calibration = part("calibration", lists[3]);
   dataset.digest = sha256(fmt::format("file_list\n{}{}\nchannels {}\n", digests, images->digest(), dataset.channels));
   return dataset;
 }
@@ -154,8 +175,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
 void check_lists_present(const FileListOptions& options) {
   const std::filesystem::path root = options.root;
   std::string missing;
-  for (const auto& [key, file] :
-       {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
+  for (const auto& [key, file] : listed_parts(options)) {
     if (!std::filesystem::is_regular_file(root / file)) missing += fmt::format("\n  the list {} ({})", file, key);
   }
   // With all lists there, load_file_list() reports missing images.
@@ -203,7 +223,7 @@ DatasetEntry file_list_entry() {
           list_keys({}, "Folder that the lists' paths start from.",
                     "Text file of the training images, below data.root unless absolute: lines 'path label' or 'path "
                     "label,label,...', classes from 0."),
-          ImageFileOptions::keys()),
+          config::Keys{calibration_key()}, ImageFileOptions::keys()),
       .make = [](const config::Config& config) {
         return load_file_list(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"),
                               ListedNames::kNumbers);

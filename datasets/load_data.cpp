@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "datasets/calibration_split.h"
@@ -85,7 +87,7 @@ config::Keys ClassOptions::keys() {
           "classes become the superclasses. Where it is empty, the superclasses are the only rank."),
       key("class_names", &ClassOptions::class_names, "",
           "Text file with a line 'class,name' for every class, for tables; where empty, the data set's own "
-          "names."),
+          "names. A relative path begins at the current folder, or at data.root where that has the file."),
       key("only_superclasses", &ClassOptions::only_superclasses, {},
           "Names of superclasses, such as genera: only their classes and images stay, in all splits, and the model "
           "has only these classes, numbered anew in their order. Where it is empty, all stay. eval.subset.superclasses "
@@ -203,7 +205,7 @@ void keep_superclasses(const ClassOptions& options, Dataset& dataset) {
     superclasses.push_back(superclass);
     paths.push_back(all_paths[c]);
   }
-  for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
+  for (Split* split : {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test}) {
     const bool had_images = split->size() > 0;
     *split = with_new_labels(*split, new_labels);
     if (had_images && split->size() == 0) throw KeyError(key, fmt::format("leaves no image in {}", split->name));
@@ -216,6 +218,19 @@ void keep_superclasses(const ClassOptions& options, Dataset& dataset) {
 }
 
 namespace {
+
+// The class options, with data.class_names as a path from data.root where it leads to nothing from the current folder.
+ClassOptions class_options(const config::Config& config) {
+  auto options = config.read<ClassOptions>("data");
+  std::error_code ignored;
+  if (options.class_names.empty() || !config.has("data.root") ||
+      std::filesystem::exists(options.class_names, ignored)) {
+    return options;
+  }
+  const auto from_root = std::filesystem::path(config.get<std::string>("data.root")) / options.class_names;
+  if (std::filesystem::exists(from_root, ignored)) options.class_names = from_root.string();
+  return options;
+}
 
 // Warns of images that are in two splits, or have two labels.
 void find_shared(LoadedData& data) {
@@ -234,7 +249,7 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     check_known_superclasses(registry, config, kOnlySuperclasses);
     LoadedData data;
     data.dataset = registry.at(config.get<std::string>("data.name")).make(config);
-    const auto classes = config.read<ClassOptions>("data");
+    const ClassOptions classes = class_options(config);
     apply_class_options(classes, data.dataset);
     keep_superclasses(classes, data.dataset);
     data.dataset.taxonomy = taxonomy_of(data.dataset);

@@ -1,6 +1,5 @@
 // ConvNeXt for images of about 224x224 pixels, as torchvision's: Liu et al., "A ConvNet for the 2020s" (2022).
 #include <ATen/ops/full.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -49,11 +48,14 @@ class ConvNextBlock : public Layer {
     norm_ = block->register_module("2", std::make_shared<LayerNorm>(channels));
     expand_ = block->register_module("3", pointwise(channels, kExpansion * channels));
     project_ = block->register_module("5", pointwise(kExpansion * channels, channels));
+    project_->set_scale(layer_scale_);
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor pixels = norm_->forward(with_channels_last(convolution_->forward(x)));
-    const at::Tensor branch = with_channels_second(project_->forward(at::gelu(expand_->forward(pixels))));
+    const at::Tensor hidden = expand_->forward_into(Activation::kGelu, pixels);
+    if (is_prepared()) return with_channels_second(project_->scaled_onto(with_channels_last(x), hidden));
+    const at::Tensor branch = with_channels_second(project_->forward(hidden));
     const at::Tensor scaled = layer_scale_ * branch;
     return (is_training() ? drop_path(scaled, skipped_) : scaled) + x;
   }
@@ -61,7 +63,8 @@ class ConvNextBlock : public Layer {
  private:
   double skipped_;
   at::Tensor layer_scale_;
-  std::shared_ptr<Layer> convolution_, norm_, expand_, project_;
+  std::shared_ptr<Layer> convolution_, norm_;
+  std::shared_ptr<LinearLayer> expand_, project_;
 };
 
 /// A convolution of patches of size x size pixels, side by side.

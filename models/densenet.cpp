@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/convolution_unit.h"
 #include "models/entries.h"
 #include "models/heads.h"
 #include "models/layers.h"
@@ -33,30 +35,63 @@ const DenseStyle kTorchvisionStyle{"norm", Fan::kIn}, kPapersStyle{"bn", Fan::kO
 /// `growth` channels comes before the 3x3 one. Names: norm1, conv1 and, with a bottleneck, norm2, conv2.
 class DenseLayer : public Layer {
  public:
-  DenseLayer(int64_t in, int64_t growth, bool bottleneck, const DenseStyle& style) {
-    const auto add = [&](const char* number, int64_t from, int64_t to, int64_t kernel) {
-      layers_.push_back(register_module(style.norm + number, std::make_shared<BatchNorm>(from)));
-      layers_.push_back(
-          register_module(std::string("conv") + number, std::make_shared<Convolution>(from, to, kernel, 1, style.fan)));
-    };
+  DenseLayer(int64_t in, int64_t growth, bool bottleneck, const DenseStyle& style)
+      : norm_(register_module(style.norm + "1", std::make_shared<BatchNorm>(in))) {
     const int64_t inner = bottleneck ? 4 * growth : in;
-    if (bottleneck) add("1", in, inner, 1);
-    add(bottleneck ? "2" : "1", inner, growth, 3);
+    if (bottleneck) {
+      squeeze_.emplace(*this, "conv1", style.norm + "2", std::make_shared<Convolution>(in, inner, 1, 1, style.fan),
+                       inner, Activation::kRelu);
+    }
+    conv_ =
+        register_module(bottleneck ? "conv2" : "conv1", std::make_shared<Convolution>(inner, growth, 3, 1, style.fan));
   }
 
-  at::Tensor forward(const at::Tensor& x) override {
-    at::Tensor grown = x;
-    for (size_t i = 0; i < layers_.size(); i += 2) {
-      grown = layers_[i + 1]->forward(rectified(layers_[i]->forward(grown)));
-    }
-    return at::cat({x, grown}, 1);
+  at::Tensor forward(const at::Tensor& x) override { return at::cat({x, grown(x)}, 1); }
+
+  /// The new features alone. x may be some of the channels of a tensor.
+  at::Tensor grown(const at::Tensor& x) {
+    const at::Tensor y = norm_->rectified_norm(x);
+    return conv_->forward(squeeze_ ? (*squeeze_)(y) : y);
   }
 
  private:
-  std::vector<std::shared_ptr<Layer>> layers_;  // norm and convolution, by turns
+  std::shared_ptr<BatchNorm> norm_;
+  std::optional<ConvolutionUnit> squeeze_;
+  std::shared_ptr<Convolution> conv_;
 };
 
-/// Batch norm, a 1x1 convolution to `out` channels, and the mean of every 2x2 pixels.
+/// Dense layers one after the other. Where prepared, all write into one tensor of the block's last channels, in which
+/// the features before a layer are the first channels, so that none is copied again.
+class DenseBlock : public Stage {
+ public:
+  void add(const std::string& name, std::shared_ptr<DenseLayer> layer) {
+    dense_.push_back(layer.get());
+    Stage::add(name, std::move(layer));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    if (!is_prepared() || dense_.empty()) return Stage::forward(x);
+    at::Tensor all;
+    int64_t channels = x.size(1);
+    for (size_t l = 0; l < dense_.size(); ++l) {
+      const at::Tensor grown = dense_[l]->grown(l == 0 ? x : all.narrow(1, 0, channels));
+      if (l == 0) {
+        const int64_t last = channels + std::ssize(dense_) * grown.size(1);
+        all = at::empty({x.size(0), last, x.size(2), x.size(3)}, grown.options(), at::MemoryFormat::ChannelsLast);
+        all.narrow(1, 0, channels).copy_(x);
+      }
+      all.narrow(1, channels, grown.size(1)).copy_(grown);
+      channels += grown.size(1);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<DenseLayer*> dense_;
+};
+
+/// Batch norm, a 1x1 convolution to `out` channels, and the mean of every 2x2 pixels; where prepared the means come
+/// before the convolution, which then has a quarter of the pixels.
 class DenseTransition : public Layer {
  public:
   /// `norm` and `conv` are the names of its layers.
@@ -65,11 +100,13 @@ class DenseTransition : public Layer {
         conv_(register_module(conv, std::make_shared<Convolution>(in, out, 1, 1, fan))) {}
 
   at::Tensor forward(const at::Tensor& x) override {
-    return at::avg_pool2d(conv_->forward(rectified(norm_->forward(x))), 2);
+    const at::Tensor y = norm_->rectified_norm(x);
+    return is_prepared() ? conv_->forward(at::avg_pool2d(y, 2)) : at::avg_pool2d(conv_->forward(y), 2);
   }
 
  private:
-  std::shared_ptr<Layer> norm_, conv_;
+  std::shared_ptr<BatchNorm> norm_;
+  std::shared_ptr<Layer> conv_;
 };
 
 struct DenseNetShape {
@@ -80,11 +117,12 @@ struct DenseNetShape {
 /// All layers of torchvision's DenseNets before the head.
 class DenseNetFeatures : public Layer {
  public:
-  DenseNetFeatures(const DenseNetShape& shape, int64_t image_channels) : channels_(shape.first_channels) {
-    conv0_ = register_module("conv0", std::make_shared<Convolution>(image_channels, channels_, 7, 2, Fan::kIn));
-    norm0_ = register_module("norm0", std::make_shared<BatchNorm>(channels_));
+  DenseNetFeatures(const DenseNetShape& shape, int64_t image_channels)
+      : channels_(shape.first_channels),
+        stem_(*this, "conv0", "norm0", std::make_shared<Convolution>(image_channels, channels_, 7, 2, Fan::kIn),
+              channels_, Activation::kRelu) {
     for (size_t b = 0; b < shape.layers.size(); ++b) {
-      auto block = std::make_shared<Stage>();
+      auto block = std::make_shared<DenseBlock>();
       for (int64_t l = 1; l <= shape.layers[b]; ++l, channels_ += shape.growth) {
         block->add(fmt::format("denselayer{}", l),
                    std::make_shared<DenseLayer>(channels_, shape.growth, true, kTorchvisionStyle));
@@ -95,13 +133,13 @@ class DenseNetFeatures : public Layer {
           std::make_shared<DenseTransition>(channels_, channels_ / 2, "norm", "conv", Fan::kIn));
       channels_ /= 2;
     }
-    add("norm5", std::make_shared<BatchNorm>(channels_));
+    norm5_ = register_module("norm5", std::make_shared<BatchNorm>(channels_));
   }
 
   at::Tensor forward(const at::Tensor& images) override {
-    at::Tensor x = at::max_pool2d(rectified(norm0_->forward(conv0_->forward(images))), 3, 2, 1);
+    at::Tensor x = at::max_pool2d(stem_(images), 3, 2, 1);
     for (const auto& layer : layers_) x = layer->forward(x);
-    return rectified(x);
+    return norm5_->rectified_norm(x);
   }
 
   int64_t channels() const { return channels_; }
@@ -112,8 +150,9 @@ class DenseNetFeatures : public Layer {
   }
 
   int64_t channels_;  // of the output, once it is built
-  std::shared_ptr<Layer> conv0_, norm0_;
+  ConvolutionUnit stem_;
   std::vector<std::shared_ptr<Layer>> layers_;
+  std::shared_ptr<BatchNorm> norm5_;
 };
 
 /// For images of about 224x224 pixels, as torchvision's (table 1 of the paper).
@@ -162,11 +201,11 @@ class DenseNet : public Model {
 /// Only for names: the published code has the layers of a block under `layer`.
 class SmallDenseBlock : public Layer {
  public:
-  explicit SmallDenseBlock(std::shared_ptr<Stage> layers) : layers_(register_module("layer", std::move(layers))) {}
+  explicit SmallDenseBlock(std::shared_ptr<DenseBlock> layers) : layers_(register_module("layer", std::move(layers))) {}
   at::Tensor forward(const at::Tensor& x) override { return layers_->forward(x); }
 
  private:
-  std::shared_ptr<Stage> layers_;
+  std::shared_ptr<DenseBlock> layers_;
 };
 
 /// For images of 32x32 pixels, as the papers' experiments on CIFAR-100 have them (section 4 of the paper).
@@ -189,7 +228,7 @@ class SmallDenseNet : public Model {
     int64_t channels = 2 * shape.growth;
     add("conv1", std::make_shared<Convolution>(context.channels, channels, 3));
     for (int64_t b = 1; b <= kBlocks; ++b) {
-      auto in_block = std::make_shared<Stage>();
+      auto in_block = std::make_shared<DenseBlock>();
       for (int64_t l = 0; l < layers; ++l, channels += shape.growth) {
         in_block->add(std::to_string(l), std::make_shared<DenseLayer>(channels, shape.growth, bc, kPapersStyle));
       }
@@ -199,7 +238,7 @@ class SmallDenseNet : public Model {
       add(fmt::format("trans{}", b), std::make_shared<DenseTransition>(channels, out, "bn1", "conv1", Fan::kOut));
       channels = out;
     }
-    add("bn1", std::make_shared<BatchNorm>(channels));
+    norm_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
     heads_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes, FirstHead::kZeroBias);
   }
 
@@ -207,7 +246,7 @@ class SmallDenseNet : public Model {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kSize, kSize});
     at::Tensor x = images;
     for (const auto& layer : layers_) x = layer->forward(x);
-    return global_average(rectified(x));
+    return global_average(norm_->rectified_norm(x));
   }
 
   ModelOutput classify(const at::Tensor& features) override { return (*heads_)(features); }
@@ -241,6 +280,7 @@ class SmallDenseNet : public Model {
 
   int64_t image_channels_;
   std::vector<std::shared_ptr<Layer>> layers_;
+  std::shared_ptr<BatchNorm> norm_;
   std::unique_ptr<Heads> heads_;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/convolution_unit.h"
 #include "models/entries.h"
 #include "models/heads.h"
 #include "models/layers.h"
@@ -46,21 +47,24 @@ InceptionConvolution halving(int64_t out) {
 /// A convolution `conv`, a batch norm `bn` and ReLU.
 class InceptionUnit : public Layer {
  public:
-  InceptionUnit(TensorNames library, int64_t in, const InceptionConvolution& shape) {
+  InceptionUnit(TensorNames library, int64_t in, const InceptionConvolution& shape)
+      : unit_(*this, "conv", "bn", convolution(library, in, shape), shape.out, Activation::kRelu,
+              {.epsilon = kTensorFlowEpsilon}) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return unit_(x); }
+
+ private:
+  static constexpr double kTensorFlowEpsilon = 1e-3;
+
+  static std::shared_ptr<Convolution> convolution(TensorNames library, int64_t in, const InceptionConvolution& shape) {
     const at::Tensor weight =
         first_values(library, {shape.out, in, shape.rows, shape.columns}, in * shape.rows * shape.columns);
     const ConvolutionGeometry geometry{shape.stride, shape.is_padded ? shape.rows / 2 : 0, 1,
                                        shape.is_padded ? shape.columns / 2 : 0};
-    conv_ = register_module("conv", std::make_shared<Convolution>(weight, geometry));
-    constexpr double kTensorFlowEpsilon = 1e-3;
-    bn_ =
-        register_module("bn", std::make_shared<BatchNorm>(shape.out, BatchNormOptions{.epsilon = kTensorFlowEpsilon}));
+    return std::make_shared<Convolution>(weight, geometry);
   }
 
-  at::Tensor forward(const at::Tensor& x) override { return rectified(bn_->forward(conv_->forward(x))); }
-
- private:
-  std::shared_ptr<Layer> conv_, bn_;
+  ConvolutionUnit unit_;
 };
 
 /// The layer before the convolutions of a branch.

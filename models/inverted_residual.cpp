@@ -1,11 +1,7 @@
 #include "models/inverted_residual.h"
 
-#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/hardsigmoid.h>
-#include <ATen/ops/hardswish.h>
-#include <ATen/ops/hardtanh.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/silu.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,50 +9,6 @@
 
 namespace settrain {
 namespace {
-
-at::Tensor he_values(int64_t out, int64_t in, int64_t kernel) {
-  return normal_values({out, in, kernel, kernel}, std::sqrt(2.0 / static_cast<double>(out * kernel * kernel)));
-}
-
-/// A square convolution whose output has ceil(size / stride) pixels, TensorFlow's padding "same": where the number of
-/// padding pixels is odd, the last one is on the right and at the bottom. `weight` starts as that of a Convolution.
-class SamePaddedConvolution : public Layer {
- public:
-  SamePaddedConvolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups)
-      : geometry_{stride, 0, groups}, weight_(register_parameter("weight", he_values(out, in / groups, kernel))) {}
-
-  at::Tensor forward(const at::Tensor& x) override {
-    const int64_t height = padding(x.size(2)), width = padding(x.size(3));
-    if (height == width && height % 2 == 0) {
-      return convolved(x, weight_, {}, {geometry_.stride, height / 2, geometry_.groups});
-    }
-    const at::Tensor padded = at::constant_pad_nd(x, {width / 2, width - width / 2, height / 2, height - height / 2});
-    return convolved(padded, weight_, {}, geometry_);
-  }
-
- private:
-  // On both sides together.
-  int64_t padding(int64_t size) const {
-    const int64_t out = (size + geometry_.stride - 1) / geometry_.stride;
-    return std::max<int64_t>((out - 1) * geometry_.stride + weight_.size(2) - size, 0);
-  }
-
-  ConvolutionGeometry geometry_;
-  at::Tensor weight_;
-};
-
-std::shared_ptr<Layer> unit_convolution(ConvolutionKind kind, const UnitShape& shape) {
-  if (kind == ConvolutionKind::kTensorFlow) {
-    return std::make_shared<SamePaddedConvolution>(shape.in, shape.out, shape.kernel, shape.stride, shape.groups);
-  }
-  if (kind == ConvolutionKind::kTorchvision) {
-    return std::make_shared<Convolution>(shape.in, shape.out, shape.kernel, shape.stride, Fan::kOut, shape.groups);
-  }
-  const int64_t in = shape.in / shape.groups, inputs = in * shape.kernel * shape.kernel;
-  const at::Tensor weight =
-      uniform_values({shape.out, in, shape.kernel, shape.kernel}, 1.0 / std::sqrt(static_cast<double>(inputs)));
-  return std::make_shared<Convolution>(weight, ConvolutionGeometry{shape.stride, shape.kernel / 2, shape.groups});
-}
 
 /// x times a factor in [0, 1] for every channel of an image, from the means of all channels: gate(fc2(activation(fc1(
 /// means)))) (Hu et al., "Squeeze-and-Excitation Networks", 2018). With SiLU and sigmoid, as in EfficientNets; the hard
@@ -70,40 +22,21 @@ class SqueezeExcitation : public Layer {
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor means = x.mean(at::IntArrayRef{2, 3}, /*keepdim=*/true);
-    const at::Tensor squeezed = fc1_->forward(means);
-    if (is_hard_) return at::hardsigmoid(fc2_->forward(rectified(squeezed))) * x;
-    return at::sigmoid(fc2_->forward(at::silu(squeezed))) * x;
+    const at::Tensor gates = fc2_->forward(fc1_->forward_into(is_hard_ ? Activation::kRelu : Activation::kSilu, means));
+    return (is_hard_ ? at::hardsigmoid(gates) : at::sigmoid(gates)) * x;
   }
 
  private:
-  static std::shared_ptr<Layer> pointwise(int64_t in, int64_t out) {
-    return std::make_shared<BiasedConvolution>(he_values(out, in, 1), ConvolutionGeometry{1, 0, 1});
+  static std::shared_ptr<Convolution> pointwise(int64_t in, int64_t out) {
+    return std::make_shared<BiasedConvolution>(
+        normal_values({out, in, 1, 1}, std::sqrt(2.0 / static_cast<double>(out))), ConvolutionGeometry{1, 0, 1});
   }
 
   bool is_hard_;
-  std::shared_ptr<Layer> fc1_, fc2_;
+  std::shared_ptr<Convolution> fc1_, fc2_;
 };
 
 }  // namespace
-
-at::Tensor activated(at::Tensor x, Activation by) {
-  constexpr double kMost = 6;
-  if (by == Activation::kNone || x.is_meta()) return x;
-  if (by == Activation::kRelu) return rectified(std::move(x));
-  if (by == Activation::kRelu6) return at::hardtanh_(x, 0, kMost);
-  return by == Activation::kSilu ? at::silu(x) : at::hardswish(x);
-}
-
-ConvolutionUnit::ConvolutionUnit(torch::nn::Module& owner, const std::string& convolution, const std::string& norm,
-                                 const UnitOptions& options, const UnitShape& shape)
-    : activation_(shape.activation) {
-  convolution_ = owner.register_module(convolution, unit_convolution(options.kind, shape));
-  norm_ = owner.register_module(norm, std::make_shared<BatchNorm>(shape.out, options.norm));
-}
-
-at::Tensor ConvolutionUnit::operator()(const at::Tensor& x) const {
-  return activated(norm_->forward(convolution_->forward(x)), activation_);
-}
 
 int64_t channels_of_eight(double channels) {
   const auto rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
@@ -150,10 +83,9 @@ at::Tensor InvertedResidual::forward(const at::Tensor& x) {
   for (size_t i = 0; i < units_.size(); ++i) {
     const bool is_last = i + 1 == units_.size();
     if (is_last && excitation_) y = excitation_->forward(y);
-    y = units_[i](y);
+    y = is_last && adds_input_ ? units_[i].onto(x, y, is_training() ? skipped_ : 0) : units_[i](y);
   }
-  if (!adds_input_) return y;
-  return (is_training() ? drop_path(y, skipped_) : y) + x;
+  return y;
 }
 
 }  // namespace settrain

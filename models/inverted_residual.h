@@ -1,4 +1,4 @@
-// The blocks of MobileNets and EfficientNets, and the parts of which they are made.
+// The blocks of MobileNets and EfficientNets.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,45 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "models/convolution_unit.h"
 #include "models/layers.h"
 
 namespace settrain {
-
-enum class Activation { kNone, kRelu, kRelu6, kSilu, kHardSwish };
-
-/// May write over x. Tensors without storage stay as they are.
-at::Tensor activated(at::Tensor x, Activation by);
-
-/// A convolution's padding and first weights.
-enum class ConvolutionKind {
-  kTorchvision,  // a Convolution
-  kTensorFlow,   // first weights as there; padded as TensorFlow pads: the output has ceil(size / stride) pixels
-  kUniform,      // padded as a Convolution; uniform in +-1/sqrt(in / groups * kernel^2), as torch.nn.Conv2d's
-};
-
-struct UnitOptions {
-  ConvolutionKind kind = ConvolutionKind::kTorchvision;
-  BatchNormOptions norm = {};
-};
-
-struct UnitShape {
-  int64_t in, out, kernel, stride = 1, groups = 1;
-  Activation activation = Activation::kNone;
-};
-
-/// A square convolution without bias, a batch norm and an activation.
-class ConvolutionUnit {
- public:
-  /// Registers the convolution and the norm in `owner` by their names.
-  ConvolutionUnit(torch::nn::Module& owner, const std::string& convolution, const std::string& norm,
-                  const UnitOptions& options, const UnitShape& shape);
-
-  at::Tensor operator()(const at::Tensor& x) const;
-
- private:
-  Activation activation_;
-  std::shared_ptr<Layer> convolution_, norm_;
-};
 
 /// The number of channels, rounded to a multiple of 8, and up where rounding would take off more than a tenth.
 int64_t channels_of_eight(double channels);

@@ -1,6 +1,8 @@
 #include "models/layers.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
@@ -16,10 +18,12 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "models/cost.h"
+#include "models/norm_kernel.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -73,11 +77,50 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
   weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2.0 / static_cast<double>(inputs))));
 }
 
-Convolution::Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry)
-    : geometry_(geometry), weight_(register_parameter("weight", weight)) {}
+Convolution::Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry, const at::Tensor& bias)
+    : geometry_(geometry), weight_(register_parameter("weight", weight)) {
+  if (bias.defined()) bias_ = register_parameter("bias", bias);
+}
 
-at::Tensor Convolution::forward(const at::Tensor& x) {
-  return convolved(x, weight_, {}, geometry_);
+// The type of a prepared layer's weights.
+at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight) {
+  return form == InferenceForm::kBf16 ? at::kBFloat16 : weight.scalar_type();
+}
+
+void Convolution::prepare(InferenceForm form) {
+  Layer::prepare(form);
+  packed_.reset();
+  if (!is_prepared()) return;
+  const c10::NoGradGuard no_grad;
+  at::Tensor weight = weight_, bias = bias_.defined() ? bias_ : at::zeros({weight.size(0)}, weight.options());
+  if (norm_) {
+    const auto [scale, shift] = norm_->factors();
+    weight = weight * scale.view({-1, 1, 1, 1});
+    bias = bias * scale + shift;
+  }
+  packed_.emplace(weight, bias, geometry_, packed_type(form, weight_));
+}
+
+at::Tensor Convolution::plain(const at::Tensor& x) const {
+  ConvolutionGeometry left = geometry_;
+  const at::Tensor in = padded(x, left);
+  return convolved(in, weight_, bias_, left);
+}
+
+at::Tensor Convolution::packed(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
+  ConvolutionGeometry left = geometry_;
+  const at::Tensor in = padded(x, left);
+  return (*packed_)(in, left, activation, added);
+}
+
+at::Tensor Convolution::forward_into(Activation activation, const at::Tensor& x) {
+  return packed_ ? packed(x, activation, {}) : activated(plain(x), activation);
+}
+
+at::Tensor Convolution::normed(const at::Tensor& x, Activation activation, const at::Tensor& added, double skipped) {
+  if (packed_) return packed(x, activation, added);
+  const at::Tensor y = norm_->forward(plain(x));
+  return activated(added.defined() ? drop_path(y, skipped).add_(added) : y, activation);
 }
 
 BatchNorm::BatchNorm(int64_t channels, BatchNormOptions norm) : options_(norm) {
@@ -107,6 +150,37 @@ at::Tensor BatchNorm::forward(const at::Tensor& x) {
   if (is_training() && recorded_mean_.defined()) return normalised(recorded_mean_, recorded_var_, 1);
   if (is_training()) num_batches_tracked_ += 1;
   return normalised(running_mean_, running_var_, options_.momentum);
+}
+
+std::pair<at::Tensor, at::Tensor> BatchNorm::factors() const {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor scale = weight_.to(at::kDouble) * (running_var_.to(at::kDouble) + options_.epsilon).rsqrt();
+  return {scale, bias_.to(at::kDouble) - running_mean_.to(at::kDouble) * scale};
+}
+
+void BatchNorm::prepare(InferenceForm form) {
+  Layer::prepare(form);
+  const auto [scale, shift] = factors();
+  scale_ = is_prepared() ? scale.to(at::kFloat) : at::Tensor();
+  shift_ = is_prepared() ? shift.to(at::kFloat) : at::Tensor();
+}
+
+at::Tensor BatchNorm::rectified_norm(const at::Tensor& x) {
+  // Pixels one behind the other, each with its channels together: where they are a part of more channels, too.
+  const bool has_rows =
+      x.stride(1) == 1 && x.stride(2) == x.size(3) * x.stride(3) && x.stride(0) == x.size(2) * x.stride(2);
+  if (!scale_.defined() || !x.is_cpu() || x.scalar_type() != at::kFloat || !has_rows) return rectified(forward(x));
+  const at::Tensor y = at::empty(x.sizes(), x.options(), at::MemoryFormat::ChannelsLast);
+  const int64_t rows = x.size(0) * x.size(2) * x.size(3), stride = x.stride(3);
+  constexpr int64_t kGrain = 16384;  // numbers of a task
+  const auto *from = x.const_data_ptr<float>(), *scale = scale_.const_data_ptr<float>(),
+             *shift = shift_.const_data_ptr<float>();
+  auto* to = y.mutable_data_ptr<float>();
+  at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels()), [&](int64_t begin, int64_t end) {
+    rectify_norm_rows(from + begin * stride, stride, end - begin, channels(), scale, shift, to + begin * channels(),
+                      channels());
+  });
+  return y;
 }
 
 // In float32 at least, by the mean first: a variance from sums of squares would cancel.
@@ -154,19 +228,29 @@ at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::T
 BiasedConvolution::BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry)
     : BiasedConvolution(weight, at::zeros({weight.size(0)}, weight.options()), geometry) {}
 
-BiasedConvolution::BiasedConvolution(const at::Tensor& weight, const at::Tensor& bias,
-                                     const ConvolutionGeometry& geometry)
-    : geometry_(geometry), weight_(register_parameter("weight", weight)), bias_(register_parameter("bias", bias)) {}
-
-at::Tensor BiasedConvolution::forward(const at::Tensor& x) {
-  return convolved(x, weight_, bias_, geometry_);
-}
-
 LinearLayer::LinearLayer(const at::Tensor& weight, const at::Tensor& bias)
     : weight_(register_parameter("weight", weight)), bias_(register_parameter("bias", bias)) {}
 
-at::Tensor LinearLayer::forward(const at::Tensor& x) {
-  return linear_map(x, weight_, bias_);
+void LinearLayer::prepare(InferenceForm form) {
+  Layer::prepare(form);
+  packed_.reset();
+  if (!is_prepared()) return;
+  const c10::NoGradGuard no_grad;
+  at::Tensor weight = weight_, bias = bias_;
+  if (scale_.defined()) {
+    const at::Tensor scale = scale_.flatten().to(at::kDouble);
+    weight = weight * scale.unsqueeze(1);
+    bias = bias * scale;
+  }
+  packed_.emplace(weight, bias, packed_type(form, weight_));
+}
+
+at::Tensor LinearLayer::forward_into(Activation activation, const at::Tensor& x) {
+  return packed_ ? (*packed_)(x, activation, {}) : activated(linear_map(x, weight_, bias_), activation);
+}
+
+at::Tensor LinearLayer::scaled_onto(const at::Tensor& added, const at::Tensor& x) const {
+  return packed_.value()(x, Activation::kNone, added);
 }
 
 at::Tensor MaxPool::forward(const at::Tensor& x) {

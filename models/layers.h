@@ -6,11 +6,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/activation.h"
 #include "models/batch_statistics.h"
+#include "models/inference_form.h"
+#include "models/packed_weights.h"
 
 namespace settrain {
 
@@ -18,11 +22,15 @@ namespace settrain {
 class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x) = 0;
-};
 
-struct ConvolutionGeometry {
-  int64_t stride, padding, groups;
-  int64_t side_padding = padding;  // on the left and on the right
+  /// From now on forward() computes in that form, by the weights as they are now. Model::prepare() calls it.
+  virtual void prepare(InferenceForm form) { form_ = form; }
+
+ protected:
+  bool is_prepared() const { return form_ != InferenceForm::kExact; }
+
+ private:
+  InferenceForm form_ = InferenceForm::kExact;
 };
 
 /// x convolved with weight [out, in / groups, kernel, kernel] plus `bias` [out], which may be undefined. The cost is
@@ -33,6 +41,8 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Te
 /// Which side of a convolution's weights its first values are scaled by.
 enum class Fan { kIn, kOut };
 
+class BatchNorm;
+
 /// A convolution without bias. The first constructor makes a square one, padded by half its kernel, whose `weight`
 /// [out, in / groups, kernel, kernel] starts normal with standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in
 /// the ResNets and in the papers' DenseNet, `in` in torchvision's DenseNets. With groups, each of as many slices of the
@@ -40,13 +50,34 @@ enum class Fan { kIn, kOut };
 class Convolution : public Layer {
  public:
   Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, Fan fan = Fan::kOut, int64_t groups = 1);
-  /// `weight`: [out, in / groups, height, width], as it starts.
-  Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry);
-  at::Tensor forward(const at::Tensor& x) override;
+  /// `weight`: [out, in / groups, height, width], as it starts. `bias`: [out], or undefined for none.
+  Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry, const at::Tensor& bias = {});
+  at::Tensor forward(const at::Tensor& x) override { return forward_into(Activation::kNone, x); }
+  void prepare(InferenceForm form) override;
+
+  /// activation(forward(x)).
+  at::Tensor forward_into(Activation activation, const at::Tensor& x);
+
+  /// activation(norm(convolved x) + added), in one operation where prepared. `added` has the result's shape, or is
+  /// undefined; `skipped` is the probability that an image has `added` alone.
+  at::Tensor normed(const at::Tensor& x, Activation activation, const at::Tensor& added, double skipped);
+
+  /// The norm of normed(), which must outlive this.
+  void set_norm(std::shared_ptr<BatchNorm> norm) { norm_ = std::move(norm); }
+
+ protected:
+  /// x as the convolution takes it, and the padding that is left to do. Here all is.
+  virtual at::Tensor padded(const at::Tensor& x, ConvolutionGeometry& /*geometry*/) const { return x; }
+  int64_t kernel() const { return weight_.size(2); }
 
  private:
+  at::Tensor plain(const at::Tensor& x) const;
+  at::Tensor packed(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
+
   ConvolutionGeometry geometry_;
-  at::Tensor weight_;
+  at::Tensor weight_, bias_;
+  std::shared_ptr<BatchNorm> norm_;  // may be null
+  std::optional<PackedConvolution> packed_;
 };
 
 struct BatchNormOptions {
@@ -60,6 +91,13 @@ class BatchNorm : public Layer {
  public:
   explicit BatchNorm(int64_t channels, BatchNormOptions options = {});
   at::Tensor forward(const at::Tensor& x) override;
+  void prepare(InferenceForm form) override;
+
+  /// max(0, forward(x)), in one pass over x where prepared.
+  at::Tensor rectified_norm(const at::Tensor& x);
+
+  /// What evaluation multiplies a channel by, and adds to it then: [channels] float64 each.
+  std::pair<at::Tensor, at::Tensor> factors() const;
 
   int64_t channels() const { return weight_.numel(); }
   at::TensorOptions statistics_options() const { return running_mean_.options(); }
@@ -80,22 +118,19 @@ class BatchNorm : public Layer {
 
   BatchNormOptions options_;
   at::Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
+  at::Tensor scale_, shift_;  // [channels] float32, those of factors() where prepared; else undefined
   at::Tensor recorded_mean_, recorded_var_;
   SumOverProcesses sum_;
 };
 
 /// A convolution with a bias.
-class BiasedConvolution : public Layer {
+class BiasedConvolution : public Convolution {
  public:
   /// `weight`: [out, in / groups, kernel, kernel], as it starts. The bias starts at zero.
   BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry);
   /// `bias`: [out], as it starts.
-  BiasedConvolution(const at::Tensor& weight, const at::Tensor& bias, const ConvolutionGeometry& geometry);
-  at::Tensor forward(const at::Tensor& x) override;
-
- private:
-  ConvolutionGeometry geometry_;
-  at::Tensor weight_, bias_;
+  BiasedConvolution(const at::Tensor& weight, const at::Tensor& bias, const ConvolutionGeometry& geometry)
+      : Convolution(weight, geometry, bias) {}
 };
 
 /// From [..., in] to [..., out].
@@ -103,10 +138,22 @@ class LinearLayer : public Layer {
  public:
   /// `weight` [out, in] and `bias` [out] as they start.
   LinearLayer(const at::Tensor& weight, const at::Tensor& bias);
-  at::Tensor forward(const at::Tensor& x) override;
+  at::Tensor forward(const at::Tensor& x) override { return forward_into(Activation::kNone, x); }
+  void prepare(InferenceForm form) override;
+
+  /// activation(forward(x)).
+  at::Tensor forward_into(Activation activation, const at::Tensor& x);
+
+  /// A parameter, with a value for each output, by which the network always multiplies the product. Where prepared, it
+  /// is in the weights.
+  void set_scale(const at::Tensor& scale) { scale_ = scale; }
+
+  /// added + scale * forward(x) in one operation; of a prepared layer. `added`: [..., out].
+  at::Tensor scaled_onto(const at::Tensor& added, const at::Tensor& x) const;
 
  private:
-  at::Tensor weight_, bias_;
+  at::Tensor weight_, bias_, scale_;
+  std::optional<PackedLinear> packed_;
 };
 
 /// The maxima of square windows without padding. `to_the_end`: a last window may reach beyond the image.

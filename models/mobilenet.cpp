@@ -29,17 +29,6 @@ struct MobileNetShape {
   int64_t hidden = 0;                 // units of a layer before the head; 0: there is none
 };
 
-/// A convolution, a norm and an activation. Names: 0 and 1.
-class MobileUnit : public Layer {
- public:
-  MobileUnit(const UnitOptions& options, const UnitShape& shape) : unit_(*this, "0", "1", options, shape) {}
-
-  at::Tensor forward(const at::Tensor& x) override { return unit_(x); }
-
- private:
-  ConvolutionUnit unit_;
-};
-
 /// A 3x3 convolution that halves the resolution, inverted residuals, a 1x1 convolution, and in version 3 a hidden layer
 /// behind the average over the pixels.
 ///
@@ -55,11 +44,11 @@ class MobileNet : public Model {
     size_t parts = 0;
     const auto add = [&](std::shared_ptr<Layer> layer) { features_->add(std::to_string(parts++), std::move(layer)); };
     const int64_t stem = shape.blocks.front().in, last = shape.blocks.back().out;
-    add(std::make_shared<MobileUnit>(shape.units, UnitShape{image_channels_, stem, 3, 2, 1, activation_}));
+    add(std::make_shared<UnitLayer>(shape.units, UnitShape{image_channels_, stem, 3, 2, 1, activation_}));
     for (const InvertedShape& block : shape.blocks) {
       add(std::make_shared<InvertedResidual>(shape.names, shape.units, block));
     }
-    add(std::make_shared<MobileUnit>(shape.units, UnitShape{last, shape.last_channels, 1, 1, 1, activation_}));
+    add(std::make_shared<UnitLayer>(shape.units, UnitShape{last, shape.last_channels, 1, 1, 1, activation_}));
 
     constexpr double kDeviation = 0.01;
     const auto classifier = register_module("classifier", std::make_shared<torch::nn::Module>());
@@ -78,7 +67,7 @@ class MobileNet : public Model {
     const at::Tensor means = global_average(features_->forward(images));
     if (!hidden_) return means;
     const Autocast exact(means.device().type(), false);  // as the head, of which its units are the features
-    return activated(hidden_->forward(means), activation_);
+    return hidden_->forward_into(activation_, means);
   }
 
   ModelOutput classify(const at::Tensor& features) override {
@@ -103,7 +92,7 @@ class MobileNet : public Model {
   int64_t image_channels_;
   double dropout_;
   std::shared_ptr<Stage> features_;
-  std::shared_ptr<Layer> hidden_;  // may be null
+  std::shared_ptr<LinearLayer> hidden_;  // may be null
   std::unique_ptr<Heads> head_;
 };
 

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "models/adapters.h"
 #include "models/heads.h"
@@ -115,8 +116,17 @@ void Model::train_only(const std::vector<std::string>& parts) {
 }
 
 void Model::train(bool on) {
+  if (on && form_ != InferenceForm::kExact) throw std::logic_error("a model that is prepared to answer is not trained");
   Module::train(on);
   for (const auto& module : frozen_) module->train(false);
+}
+
+void Model::prepare(InferenceForm form) {
+  if (form != InferenceForm::kExact) eval();
+  form_ = form;
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (auto* layer = module->as<Layer>()) layer->prepare(form);
+  }
 }
 
 void Model::recompute_activations() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/inference_form.h"
 #include "models/model_output.h"
 
 namespace settrain {
@@ -76,11 +77,16 @@ class Model : public torch::nn::Module {
   /// Gradient checkpointing, see Stage::recompute_activations().
   void recompute_activations();
 
+  /// From now on the model answers in that form, by the weights as they are now. A prepared model cannot be trained:
+  /// train() throws std::logic_error. kExact: it can again.
+  void prepare(InferenceForm form);
+
   /// Whether weights and activations lie with their channels last. Values stay as they are; images of forward() should
   /// be laid out alike.
   void set_channels_last(bool on);
 
  private:
+  InferenceForm form_ = InferenceForm::kExact;
   std::vector<std::shared_ptr<torch::nn::Module>> frozen_;  // modules that have parameters and train none
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/convolution_unit.h"
 #include "models/entries.h"
 #include "models/heads.h"
 #include "models/layers.h"
@@ -26,10 +27,7 @@ enum class Shortcut {
 };
 
 std::shared_ptr<Layer> projection(int64_t in, int64_t out, int64_t stride) {
-  auto layers = std::make_shared<Stage>();
-  layers->add("0", std::make_shared<Convolution>(in, out, 1, stride));
-  layers->add("1", std::make_shared<BatchNorm>(out));
-  return layers;
+  return std::make_shared<UnitLayer>(UnitOptions{}, UnitShape{in, out, 1, stride});
 }
 
 /// Two 3x3 convolutions, the first with the stride: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)).
@@ -40,10 +38,8 @@ class BasicBlock : public Layer {
       : stride_(stride),
         skipped_(skipped),
         padded_channels_(shortcut == Shortcut::kPad ? out - in : 0),
-        conv1_(register_module("conv1", std::make_shared<Convolution>(in, out, 3, stride))),
-        bn1_(register_module("bn1", std::make_shared<BatchNorm>(out))),
-        conv2_(register_module("conv2", std::make_shared<Convolution>(out, out, 3))),
-        bn2_(register_module("bn2", std::make_shared<BatchNorm>(out))) {
+        unit1_(*this, "conv1", "bn1", {}, {in, out, 3, stride, 1, Activation::kRelu}),
+        unit2_(*this, "conv2", "bn2", {}, {out, out, 3, 1, 1, Activation::kRelu}) {
     const bool same = in == out && stride == 1;
     if (shortcut == Shortcut::kProject && !same) {
       downsample_ = register_module("downsample", projection(in, out, stride));
@@ -51,9 +47,7 @@ class BasicBlock : public Layer {
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
-    const at::Tensor branch = bn2_->forward(conv2_->forward(y));
-    return rectified((is_training() ? drop_path(branch, skipped_) : branch).add_(shortcut(x)));
+    return unit2_.onto(shortcut(x), unit1_(x), is_training() ? skipped_ : 0);
   }
 
  private:
@@ -68,7 +62,8 @@ class BasicBlock : public Layer {
   int64_t stride_;
   double skipped_;
   int64_t padded_channels_;
-  std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, downsample_;
+  ConvolutionUnit unit1_, unit2_;
+  std::shared_ptr<Layer> downsample_;  // may be null
 };
 
 /// Convolutions of 1x1 to `inner` channels, 3x3 (in `groups`, and with the stride, as torchvision has it) and 1x1 to
@@ -78,26 +73,21 @@ class BottleneckBlock : public Layer {
   /// `skipped` as in a BasicBlock.
   BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups, double skipped)
       : skipped_(skipped),
-        conv1_(register_module("conv1", std::make_shared<Convolution>(in, inner, 1))),
-        bn1_(register_module("bn1", std::make_shared<BatchNorm>(inner))),
-        conv2_(register_module("conv2", std::make_shared<Convolution>(inner, inner, 3, stride, Fan::kOut, groups))),
-        bn2_(register_module("bn2", std::make_shared<BatchNorm>(inner))),
-        conv3_(register_module("conv3", std::make_shared<Convolution>(inner, out, 1))),
-        bn3_(register_module("bn3", std::make_shared<BatchNorm>(out))) {
+        unit1_(*this, "conv1", "bn1", {}, {in, inner, 1, 1, 1, Activation::kRelu}),
+        unit2_(*this, "conv2", "bn2", {}, {inner, inner, 3, stride, groups, Activation::kRelu}),
+        unit3_(*this, "conv3", "bn3", {}, {inner, out, 1, 1, 1, Activation::kRelu}) {
     if (in != out || stride != 1) downsample_ = register_module("downsample", projection(in, out, stride));
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
-    y = rectified(bn2_->forward(conv2_->forward(y)));
-    const at::Tensor branch = bn3_->forward(conv3_->forward(y));
-    return rectified(
-        (is_training() ? drop_path(branch, skipped_) : branch).add_(downsample_ ? downsample_->forward(x) : x));
+    const at::Tensor y = unit2_(unit1_(x));
+    return unit3_.onto(downsample_ ? downsample_->forward(x) : x, y, is_training() ? skipped_ : 0);
   }
 
  private:
   double skipped_;
-  std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, conv3_, bn3_, downsample_;
+  ConvolutionUnit unit1_, unit2_, unit3_;
+  std::shared_ptr<Layer> downsample_;  // may be null
 };
 
 enum class ResNetBlock {
@@ -120,11 +110,11 @@ struct ResNetShape {
 class ResNet : public Model {
  public:
   ResNet(const ResNetShape& shape, double stochastic_depth, const ModelOptions& options, const ModelContext& context)
-      : image_channels_(context.channels), is_small_(shape.block == ResNetBlock::kSmall) {
+      : image_channels_(context.channels),
+        is_small_(shape.block == ResNetBlock::kSmall),
+        stem_(*this, "conv1", "bn1", {},
+              {image_channels_, shape.width, is_small_ ? 3 : 7, is_small_ ? 1 : 2, 1, Activation::kRelu}) {
     int64_t channels = shape.width, width = shape.width;
-    conv1_ = register_module(
-        "conv1", std::make_shared<Convolution>(image_channels_, channels, is_small_ ? 3 : 7, is_small_ ? 1 : 2));
-    bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
     const auto num_blocks = std::accumulate(shape.blocks.begin(), shape.blocks.end(), int64_t{0});
     int64_t earlier = 0;  // blocks
     for (size_t s = 0; s < shape.blocks.size(); ++s, width *= 2) {
@@ -142,7 +132,7 @@ class ResNet : public Model {
 
   at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
-    at::Tensor x = rectified(bn1_->forward(conv1_->forward(images)));
+    at::Tensor x = stem_(images);
     if (!is_small_) x = at::max_pool2d(x, 3, 2, 1);
     for (const auto& stage : stages_) x = stage->forward(x);
     return global_average(x);
@@ -177,7 +167,7 @@ class ResNet : public Model {
 
   int64_t image_channels_;
   bool is_small_;
-  std::shared_ptr<Layer> conv1_, bn1_;
+  ConvolutionUnit stem_;
   std::vector<std::shared_ptr<Layer>> stages_;
   std::unique_ptr<Heads> fc_;
 };

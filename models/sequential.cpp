@@ -34,7 +34,7 @@ double inverse_root(int64_t number) {
 class RectifiedConvolution : public BiasedConvolution {
  public:
   using BiasedConvolution::BiasedConvolution;
-  at::Tensor forward(const at::Tensor& x) override { return rectified(BiasedConvolution::forward(x)); }
+  at::Tensor forward(const at::Tensor& x) override { return forward_into(Activation::kRelu, x); }
 };
 
 struct RowOptions {
@@ -88,8 +88,8 @@ class HiddenLayer : public LinearLayer {
       : LinearLayer(weight, bias), dropped_before_(dropped_before), dropped_behind_(dropped_behind) {}
 
   at::Tensor forward(const at::Tensor& x) override {
-    if (!is_training()) return rectified(LinearLayer::forward(x));
-    return randomly_dropped(rectified(LinearLayer::forward(randomly_dropped(x, dropped_before_))), dropped_behind_);
+    if (!is_training()) return forward_into(Activation::kRelu, x);
+    return randomly_dropped(forward_into(Activation::kRelu, randomly_dropped(x, dropped_before_)), dropped_behind_);
   }
 
  private:

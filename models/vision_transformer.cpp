@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sigmoid.h>
@@ -107,7 +106,7 @@ class SelfAttention : public Layer {
   /// `features` is a multiple of `heads`.
   SelfAttention(int64_t features, int64_t heads, TensorNames names, const PartNames& parts,
                 const AdapterOptions& adapter)
-      : heads_(heads) {
+      : heads_(heads), qkv_is_module_(names == TensorNames::kTimm) {
     const bool is_timm = names == TensorNames::kTimm;
     const at::Tensor weight = first_weight(names, 3 * features, features), bias = zeros(3 * features);
     qkv_ = std::make_shared<LinearLayer>(weight, bias);
@@ -130,23 +129,38 @@ class SelfAttention : public Layer {
     out_adapter_ = lora(AdapterOptions::kProj, parts.out, features);
   }
 
-  at::Tensor forward(const at::Tensor& x) override {
+  void prepare(InferenceForm form) override {
+    Layer::prepare(form);
+    if (!qkv_is_module_) qkv_->prepare(form);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override { return adapted(seen(x), *out_, out_adapter_); }
+
+  /// added + scale * forward(x), see LinearLayer::scaled_onto(); of a prepared layer without an adapter behind it.
+  at::Tensor scaled_onto(const at::Tensor& added, const at::Tensor& x) { return out_->scaled_onto(added, seen(x)); }
+
+  /// The last layer, where nothing is added to its product; null with an adapter.
+  LinearLayer* last_layer() const { return out_adapter_ ? nullptr : out_.get(); }
+
+ private:
+  /// What the tokens see of each other: [batch, tokens, features].
+  at::Tensor seen(const at::Tensor& x) {
     const int64_t batch = x.size(0), tokens = x.size(1), features = x.size(2);
     // [queries or keys or values, batch, heads, tokens, features of a head]
     const at::Tensor qkv =
         adapted(x, *qkv_, qkv_adapter_).view({batch, tokens, 3, heads_, features / heads_}).permute({2, 0, 3, 1, 4});
-    const at::Tensor seen = attention(qkv[0], qkv[1], qkv[2]);
-    return adapted(seen.transpose(1, 2).reshape({batch, tokens, features}), *out_, out_adapter_);
+    return attention(qkv[0], qkv[1], qkv[2]).transpose(1, 2).reshape({batch, tokens, features});
   }
 
- private:
   static at::Tensor adapted(const at::Tensor& x, Layer& layer, const std::shared_ptr<Layer>& adapter) {
     const at::Tensor y = layer.forward(x);
     return adapter ? y + adapter->forward(x) : y;
   }
 
   int64_t heads_;
-  std::shared_ptr<Layer> qkv_, out_, qkv_adapter_, out_adapter_;  // the adapters may be null
+  bool qkv_is_module_;  // in torchvision's networks its weights are this layer's own
+  std::shared_ptr<LinearLayer> qkv_, out_;
+  std::shared_ptr<Layer> qkv_adapter_, out_adapter_;  // may be null
 };
 
 /// Every feature times a factor of its own: LayerScale of Touvron et al., "Going deeper with Image Transformers"
@@ -159,6 +173,7 @@ class LayerScale : public Layer {
       : gamma_(register_parameter("gamma", at::full(features, first, CostCounter::device()))) {}
 
   at::Tensor forward(const at::Tensor& x) override { return x * gamma_; }
+  const at::Tensor& gamma() const { return gamma_; }
 
  private:
   at::Tensor gamma_;
@@ -191,18 +206,22 @@ class TransformerBlock : public Layer {
       return register_part(*this, name, std::make_shared<LayerNorm>(features, options.norm_epsilon));
     };
     const auto scale = [&](const char* name) {
-      if (shape.layer_scale == 0) return std::shared_ptr<Layer>();
-      return register_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
+      if (shape.layer_scale == 0) return std::shared_ptr<LayerScale>();
+      auto layer = std::make_shared<LayerScale>(features, shape.layer_scale);
+      register_part(*this, name, layer);
+      return layer;
     };
     const auto mlp_layer = [&](const char* name, int64_t in, int64_t out) {
       // The bias is drawn first, so that a seed gives the weights that it has always given.
       const at::Tensor bias = shape.names == TensorNames::kTimm ? zeros(out) : normal_values({out}, 1e-6);
       const at::Tensor weight = first_weight(shape.names, out, in);
-      return register_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
+      auto layer = std::make_shared<LinearLayer>(weight, bias);
+      register_part(*this, name, layer);
+      return layer;
     };
     norm1_ = norm(parts.norm1);
-    attention_ = register_part(*this, parts.attention,
-                               std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
+    attention_ = std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter);
+    register_part(*this, parts.attention, attention_);
     scale1_ = scale(parts.scale1);
     norm2_ = norm(parts.norm2);
     fc1_ = mlp_layer(parts.fc1, features, kHidden * features);
@@ -211,19 +230,29 @@ class TransformerBlock : public Layer {
     if (adapter.kind == AdapterOptions::kAdaptFormer) {
       adapter_ = register_module("adaptformer", adaptformer_layer(features, adapter));
     }
+    if (scale1_ && attention_->last_layer()) attention_->last_layer()->set_scale(scale1_->gamma());
+    if (scale2_) fc2_->set_scale(scale2_->gamma());
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor y = x + skipped(scaled(attention_->forward(norm1_->forward(x)), scale1_));
-    const at::Tensor normed = norm2_->forward(y), hidden = fc1_->forward(normed);
-    const at::Tensor activated =
-        options_.activation == VisionTransformerOptions::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
-    const at::Tensor branch = scaled(fc2_->forward(activated), scale2_);
+    const at::Tensor seen = norm1_->forward(x);
+    const at::Tensor y = is_prepared() && attention_->last_layer()
+                             ? attention_->scaled_onto(x, seen)
+                             : x + skipped(scaled(attention_->forward(seen), scale1_));
+    const at::Tensor normed = norm2_->forward(y);
+    const at::Tensor hidden = options_.activation == VisionTransformerOptions::kGelu
+                                  ? fc1_->forward_into(Activation::kGelu, normed)
+                                  : quick_gelu(fc1_->forward(normed));
+    if (is_prepared()) {
+      const at::Tensor z = fc2_->scaled_onto(y, hidden);
+      return adapter_ ? z + adapter_->forward(normed) : z;
+    }
+    const at::Tensor branch = scaled(fc2_->forward(hidden), scale2_);
     return y + skipped(adapter_ ? branch + adapter_->forward(normed) : branch);
   }
 
  private:
-  static at::Tensor scaled(const at::Tensor& x, const std::shared_ptr<Layer>& scale) {
+  static at::Tensor scaled(const at::Tensor& x, const std::shared_ptr<LayerScale>& scale) {
     return scale ? scale->forward(x) : x;
   }
 
@@ -232,26 +261,19 @@ class TransformerBlock : public Layer {
   }
 
   BlockOptions options_;
-  // The scales and the adapter may be null.
-  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, fc1_, fc2_, scale2_, adapter_;
+  std::shared_ptr<Layer> norm1_, norm2_, adapter_;  // the adapter may be null
+  std::shared_ptr<SelfAttention> attention_;
+  std::shared_ptr<LinearLayer> fc1_, fc2_;
+  std::shared_ptr<LayerScale> scale1_, scale2_;  // may be null
 };
 
 /// A token for every patch of the image, from [batch, channels, height, width] to [batch, tokens, features].
-class Patches : public Layer {
+class Patches : public Convolution {
  public:
   /// `bias` may be undefined.
-  Patches(const at::Tensor& weight, const at::Tensor& bias)
-      : size_(weight.size(2)), weight_(register_parameter("weight", weight)) {
-    if (bias.defined()) bias_ = register_parameter("bias", bias);
-  }
+  Patches(const at::Tensor& weight, const at::Tensor& bias) : Convolution(weight, {weight.size(2), 0, 1}, bias) {}
 
-  at::Tensor forward(const at::Tensor& x) override {
-    return convolved(x, weight_, bias_, {size_, 0, 1}).flatten(2).transpose(1, 2);
-  }
-
- private:
-  int64_t size_;
-  at::Tensor weight_, bias_;
+  at::Tensor forward(const at::Tensor& x) override { return Convolution::forward(x).flatten(2).transpose(1, 2); }
 };
 
 std::shared_ptr<Layer> make_patches(const VisionTransformerShape& shape, int64_t channels) {

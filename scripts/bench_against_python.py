@@ -7,6 +7,7 @@ and for loading images.
     python scripts/bench_against_python.py losses --threads 2
     python scripts/bench_against_python.py sets --threads 2
     python scripts/bench_against_python.py features --threads 2
+    python scripts/bench_against_python.py inference --model resnet18 --images 16 --threads 2
     python scripts/bench_against_python.py serve --files IMAGES --clients 1 4
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
@@ -28,6 +29,8 @@ scores of one size (scripts/bench_losses.py).
 
 `features`: epochs of a linear head on features, beside a loop of PyTorch over x[index] (scripts/bench_features.py).
 
+`inference`: a model's answers, beside ONNX Runtime and torch.compile with freezing (scripts/bench_inference.py).
+
 `serve`: a trained model's answers over HTTP, beside the same model behind Python's http.server and FastAPI (scripts/bench_serve.py).
 """
 
@@ -45,6 +48,7 @@ import torch
 from torch.nn import functional as F
 
 from bench_features import compare_features
+from bench_inference import compare_inference
 from bench_losses import compare_losses
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
 from bench_serve import compare_serving
@@ -392,6 +396,16 @@ def main():
     features.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     features.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     features.set_defaults(action=compare_features, device="cpu")
+    inference = commands.add_parser("inference", help="a model's answers, beside ONNX Runtime and torch.compile")
+    inference.add_argument("--model", default="resnet18", help="a model's name, the same in both (%(default)s)")
+    inference.add_argument("--images", type=at_least(1), default=1, help="images in a batch (%(default)s)")
+    inference.add_argument("--size", type=at_least(1), help="height and width of an image (what the model was made for)")
+    inference.add_argument("--threads", type=at_least(1), default=1, help="compute threads of each (%(default)s)")
+    inference.add_argument("--pairs", type=at_least(1), default=7, help="how often each is measured (%(default)s)")
+    inference.add_argument("--compile", action="store_true", help="also against torch.compile, which needs a C++ compiler")
+    inference.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    inference.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
+    inference.set_defaults(action=compare_inference)
     serve = commands.add_parser("serve", help="answers over HTTP, beside http.server and FastAPI")
     serve.add_argument("--model", default="resnet18", help="a model of torchvision, of photographs of 224x224 (%(default)s)")
     serve.add_argument("--files", type=pathlib.Path, help="a folder of JPEGs to send (made-up ones of 640x480)")

@@ -243,6 +243,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
               "Measures the steps also beside so many busy processes, which it starts: how much a shared machine costs")
       ->excludes("--processes");
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
+  add_bench_inference_command(*command, line);
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);
   add_bench_metrics_command(*command, line);

@@ -24,6 +24,7 @@ inline Progress round_progress(const char* stage, int64_t round, int64_t rounds,
 /// `bench train --processes`: the same training in several processes and in one, in turns.
 int bench_processes(const CommandLine& line, const TrainBench& bench, const config::Config& config);
 
+void add_bench_inference_command(CLI::App& bench, CommandLine& line);
 void add_bench_loader_command(CLI::App& bench, CommandLine& line);
 void add_bench_losses_command(CLI::App& bench, CommandLine& line);
 void add_bench_metrics_command(CLI::App& bench, CommandLine& line);

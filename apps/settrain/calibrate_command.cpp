@@ -13,6 +13,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/answer_form.h"
 #include "src/inference/answer_place.h"
 #include "src/inference/calibration.h"
 #include "src/inference/guarantee.h"
@@ -30,7 +31,7 @@ namespace {
 constexpr double kUsualShare = 0.5;  // for a file of scores without another that judges
 
 struct CalibrateArguments {
-  std::string run, scores, test, temperature, figure;
+  std::string run, scores, test, temperature, figure, chosen;
   std::vector<std::string> rules, priors, shifts;
   std::optional<double> share;
   uint64_t seed = 1;
@@ -62,11 +63,15 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
 }
 
 std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFacts& facts) {
-  if (arguments.rules.empty()) return usual_rules(facts);
   std::vector<SetRule> rules;
+  if (arguments.rules.empty()) rules = usual_rules(facts);
   for (const std::string& text : arguments.rules) {
     const SetRule rule = parse_set_rule(text);
     if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+  }
+  if (!arguments.chosen.empty()) {
+    const SetRule chosen = parse_set_rule(arguments.chosen);
+    if (std::find(rules.begin(), rules.end(), chosen) == rules.end()) rules.push_back(chosen);
   }
   return rules;
 }
@@ -126,6 +131,7 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   if (!arguments.choice.checkpoint.empty() || !arguments.choice.metric.empty() || !line.settings.empty()) {
     throw ConfigError("--checkpoint, --metric and --set are for a run, and --scores takes its place");
   }
+  if (!arguments.chosen.empty()) throw ConfigError("--default is for a run, and --scores takes its place");
   CalibrationRequest request = request_of(arguments);
   const ScoreFile calibration = read_score_file(arguments.scores);
   std::vector<std::string> warnings = warnings_of_scale(calibration, arguments.scores);
@@ -165,8 +171,8 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
     write_file_atomically(folder.calibration(checkpoint), calibration_json(numbers).dump() + "\n");
     if (!dropped.empty()) {
       log::warning(fmt::format(
-          "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, or by an "
-          "earlier version: {}",
+          "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, with another "
+          "run.inference, or by an earlier version: {}",
           fmt::join(dropped, ", ")));
     }
   } catch (const RunError& problem) {
@@ -174,21 +180,52 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
     return false;
   }
   log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
+  const auto kept = load_stored_rules(folder, checkpoint, rules.checkpoint_sha256, numbers.facts.classes);
+  const CalibratedRule* answers = kept ? default_rule(kept->rules, kept->chosen) : nullptr;
+  log::info(fmt::format("[calibrate] `settrain predict` and `settrain serve` answer by {}; --default RULE chooses",
+                        answers ? answers->rule.name() : "top:5, for no rule that was calibrated leaves a class out"));
   return true;
+}
+
+bool is_prior_adjusted(const SetRule& rule) {
+  return rule.kind == SetRule::Kind::kConformal &&
+         (rule.score == ConformalScore::kPas || rule.score == ConformalScore::kWpas);
+}
+
+// The key by which training has allowed for the classes' shares of the training images; empty where none has.
+std::string prior_corrected_by(const CommandLine& line, const Experiment& run) {
+  const auto& loss = run.config.get<std::string>("loss.name");
+  const Sampling sampling = run.loader.sampling();
+  if (line.registries.losses.at(loss).corrects_prior) return "loss.name " + loss;
+  if (sampling.sampler != Sampling::kUniform) return "data.sampler " + sampling.sampler;
+  return run.config.read<ClassWeightOptions>("loss").kind != ClassWeightOptions::kNone ? "loss.class_weights" : "";
 }
 
 int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
   CalibrationRequest request = request_of(arguments);
   for (const std::string& text : arguments.rules) parse_set_rule(text);  // before the data are read
   request.places = named_places(arguments);
+  if (!arguments.chosen.empty()) parse_set_rule(arguments.chosen);
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
+  const InferenceForm form = prepare_run(run.experiment);
   const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
+  const std::string corrected_by = prior_corrected_by(line, run.experiment);
+  std::string names;  // of rules that correct a second time
+  if (!corrected_by.empty()) {
+    if (arguments.rules.empty()) {
+      std::erase_if(request.rules,
+                    [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != arguments.chosen; });
+    }
+    for (const SetRule& rule : request.rules) {
+      if (is_prior_adjusted(rule)) names += (names.empty() ? "" : ", ") + rule.name();
+    }
+  }
   request.no_guarantee = why_no_guarantee(run.experiment, weights, split, /*with_test=*/!request.share);
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
@@ -198,12 +235,26 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
   log_skipped_images(*run.experiment.loader.skipped);
-  const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
+  Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
+  if (!names.empty()) {
+    done.warnings.push_back(fmt::format(
+        "{}: pas allows for the classes' shares of the training images, and training by {} has done so "
+        "before. Rare classes then count twice over, and common ones may be covered far less; conformal:lac "
+        "suits such a model",
+        names, corrected_by));
+  }
+  if (split == "val") {
+    done.warnings.emplace_back(
+        "the validation images calibrate, which may have chosen the epoch: a run with data.calibration_share, or with a "
+        "list data.calibration, keeps images for this alone");
+  }
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,
-                     .checkpoint_sha256 = weights.text("sha256")};
+                     .checkpoint_sha256 = weights.text("sha256"),
+                     .inference = name_of(form)};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
   for (const JudgedPlace& judged : done.places) stored.places.push_back(judged.place);
+  if (!arguments.chosen.empty()) stored.chosen = parse_set_rule(arguments.chosen).name();
   print(arguments, done);
   const bool is_kept = arguments.dry_run || keep(folder, checkpoint, stored, done);
   draw(arguments, done);
@@ -236,6 +287,10 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
       "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas, wpas, tree(nodes=M) or "
       "risk, and behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
       "choice");
+  command->add_option(
+      "--default", arguments->chosen,
+      "The rule by which `settrain predict` and `settrain serve` answer when they are given none; it stays "
+      "until another is chosen. Without it the first conformal:lac that is kept");
   command
       ->add_option("--share", arguments->share,
                    "This share of the calibration images calibrates, and the others judge in place of the test images; "

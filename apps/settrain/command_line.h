@@ -146,5 +146,6 @@ void add_data_show_command(CLI::App& data, CommandLine& line);
 /// "alps" and "alps.csv" of the option's text "alps=alps.csv". `what`: the second part, for the message. Throws
 /// ConfigError, also where the first part is no is_place_name().
 std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what);
+void add_init_command(CLI::App& app, CommandLine& line);
 
 }  // namespace settrain

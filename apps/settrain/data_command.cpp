@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/settrain/command_line.h"
+#include "apps/settrain/published_weights.h"
 #include "datasets/load_data.h"
 #include "datasets/shared_images.h"
 #include "src/core/error.h"
@@ -181,46 +182,119 @@ void add_fetch_command(CLI::App& data, CommandLine& line) {
   command->add_option("--md5", options->md5, "The MD5 to check against, in place of the one that is recorded");
 }
 
+struct FetchWeightsOptions {
+  std::string model, to, source;
+};
+
+int fetch_model_weights(const CommandLine& line, const FetchWeightsOptions& options) {
+  const std::vector<PublishedWeights> all = published_weights(line.registries.models);
+  const std::filesystem::path to = options.to.empty() ? weights_folder() : std::filesystem::path(options.to);
+  if (options.model.empty()) {
+    if (!options.source.empty()) throw ConfigError("--source is of one network: name it");
+    for (const PublishedWeights& weights : all) {
+      std::cout << fmt::format("{:<30} {}{}\n{:<30} {}\n", weights.model, weights.title,
+                               weights.file.url.empty() ? " (not fetched: the page says how to get it)" : "", "",
+                               weights.page);
+    }
+    std::cout << "`settrain data fetch-weights NAME` gets one of them.\n";
+    return kSuccess;
+  }
+  std::vector<std::string> names;
+  for (const PublishedWeights& weights : all) names.push_back(weights.model);
+  const auto found = std::ranges::find(all, options.model, &PublishedWeights::model);
+  if (found == all.end()) {
+    throw ConfigError(
+        fmt::format("data fetch-weights: no published weights of a network '{}' are known{}; `settrain data "
+                    "fetch-weights` lists them",
+                    options.model, did_you_mean(options.model, names)));
+  }
+  RemoteFile file = found->file;
+  if (!options.source.empty()) {
+    file.url = options.source;
+    if (file.name.empty()) file.name = std::filesystem::path(options.source).filename().string();
+  }
+  if (file.url.empty()) {
+    throw DataError(fmt::format(
+        "the weights of {} ({}) have no address of their own: {} leads to them; put {} into '{}'", found->model,
+        found->title, found->page, file.name.empty() ? "the file" : "the file " + file.name, to.string()));
+  }
+  catch_interrupts();
+  const Download download{.name = found->model, .page = found->page, .licence = "", .files = {file}};
+  const std::filesystem::path whole = fetch(download, to) / file.name;
+  std::cout << fmt::format("{} of {} are in '{}'; a config uses them by\n  model: {{name: {}, pretrained: \"{}\"}}\n",
+                           found->title, found->model, whole.string(), found->model, whole.string());
+  return kSuccess;
+}
+
+void add_fetch_weights_command(CLI::App& data, CommandLine& line) {
+  const auto [command, options] = add_subcommand<FetchWeightsOptions>(
+      data, line, "fetch-weights", fetch_model_weights,
+      "Downloads published weights of a network with curl to where configs and `settrain init` look, and checks them where "
+      "a checksum is known. Goes on with a download that was stopped. Without NAME: where each comes from");
+  command->add_option("name", options->model, "A choice of model.name, such as resnet18")->option_text("NAME");
+  command->add_option("--to", options->to, "The folder; without it $SETTRAIN_WEIGHTS, or weights/");
+  command->add_option("--source", options->source,
+                      "Another address of the file (https, http or file), such as a mirror's");
+}
+
 struct SplitArguments {
-  std::string val, test;  // as typed; empty: not given
+  std::string val, calibration, test;  // as typed; empty: not given
   SplitRequest request;
+  bool verify = false;
+  int64_t workers = std::max<int64_t>(1, std::thread::hardware_concurrency());
 };
 
 int split_data(const CommandLine& /*line*/, SplitArguments options) {
   SplitRequest& request = options.request;
-  if (request.rule.kind == SplitRule::Kind::kPlantnet && !(options.val.empty() && options.test.empty())) {
-    throw ConfigError("--val and --test belong to --rule fractions; the rule plantnet takes a tenth for each");
+  const bool gives_fractions = !(options.val.empty() && options.calibration.empty() && options.test.empty());
+  if (request.rule.kind != SplitRule::Kind::kFractions && gives_fractions) {
+    throw ConfigError(
+        "--val, --calibration and --test belong to --rule fractions; the other rules take a tenth for each");
   }
+  if (!options.calibration.empty()) request.rule.calibration = Fraction(options.calibration, "--calibration");
   if (!options.val.empty()) request.rule.val = Fraction(options.val, "--val");
   if (!options.test.empty()) request.rule.test = Fraction(options.test, "--test");
   check_out(request);
-  const FolderSplit split = split_folder(request.folder, request.rule, request.seed);
+  catch_interrupts();
+  const FolderSplit split =
+      split_folder(request.folder, request.rule, request.seed, options.verify ? options.workers : 0);
   write_split(request, split);
-  std::cout << describe_split(request, split);
+  std::cout << describe_split(request.rule, split) << "\nThese lines of a config use it:\n"
+            << data_lines(request, split);
   return kSuccess;
 }
 
 void add_split_command(CLI::App& data, CommandLine& line) {
   const auto [command, options] = add_subcommand<SplitArguments>(
       data, line, "split", split_data,
-      "Splits a folder with a folder of images per class into training, validation and test images: writes lists for "
-      "data.name: file_list, and copies nothing");
+      "Splits a folder with a folder of images per class into training, validation, calibration and test images: writes "
+      "lists for data.name: file_list, copies nothing, and says what sets the calibration images suffice for. `settrain "
+      "init` does this and writes a whole config");
   SplitRequest& request = options->request;
   command->add_option("folder", request.folder, "The folder of classes")
       ->option_text("FOLDER")
       ->required()
       ->check(not_empty("folder"));
   command->add_option("--to", request.out, "The folder for the lists")->required()->check(not_empty("folder"));
-  add_choice(*command, "--rule", request.rule.kind,
-             {{"plantnet", SplitRule::Kind::kPlantnet}, {"fractions", SplitRule::Kind::kFractions}},
-             "plantnet: of n images of a class ceil(n/10) for validation and as many for the test, as in "
-             "Pl@ntNet-300K; fractions: the nearest to --val and --test, at least one of each");
+  add_choice(
+      *command, "--rule", request.rule.kind,
+      {{"tenths", SplitRule::Kind::kTenths},
+       {"fractions", SplitRule::Kind::kFractions},
+       {"plantnet", SplitRule::Kind::kPlantnet}},
+      "tenths: of n images of a class ceil(n/10) for validation, as many for calibration and as many for the test; "
+      "fractions: the nearest to --val, --calibration and --test, at least one of each; plantnet: as in "
+      "Pl@ntNet-300K, ceil(n/10) for validation and as many for the test, none for calibration");
   command->add_option("--val", options->val, "Fraction for validation, with --rule fractions [0.1]");
+  command->add_option("--calibration", options->calibration,
+                      "Fraction that only calibrates sets, with --rule fractions [0.1]");
   command->add_option("--test", options->test, "Fraction for the test, with --rule fractions [0.1]");
   command->add_option("--seed", request.seed, "Seed of the draw")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--min-images", request.rule.min_images, "Classes with more images than this are kept")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  command->add_flag("--verify", options->verify,
+                    "Read every image first; those that cannot be read are named and left out");
+  add_integer(*command, "--workers", options->workers, 1, 256, "Threads that read images, with --verify");
   command->add_flag("--overwrite", request.overwrite, "Replace lists that are there; other files stay");
 }
 
@@ -281,6 +355,7 @@ void add_data_command(CLI::App& app, CommandLine& line) {
   add_stats_command(*command, line);
   add_data_show_command(*command, line);
   add_fetch_command(*command, line);
+  add_fetch_weights_command(*command, line);
   add_split_command(*command, line);
   add_vote_command(*command, line);
 }

@@ -70,6 +70,18 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
   return SetMaker(model, {name}).rules().front();
 }
 
+// A sentence for programs that make the input: how evaluation resizes and crops.
+std::string preprocessing_of(const TrainedModel& model) {
+  constexpr int64_t kLarge = 4096;  // pixels of an image that is made smaller
+  const ModelCard& card = model.card;
+  const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, ViewUse::kEvaluation);
+  const View view = pipeline.views_of(kLarge, kLarge, 0, 0).at(0);
+  return fmt::format(
+      "the shorter side is scaled to {} pixels ({}, as by Pillow's Image.resize), then the centre of {} x {} "
+      "pixels is cut out",
+      std::min(view.height, view.width), card.interpolation, card.input_height, card.input_width);
+}
+
 int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
                 const fs::path& output) {
   const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
@@ -78,7 +90,7 @@ int export_onnx(const CommandLine& line, const ExportArguments& arguments, const
   const OnnxOptions options{.input = arguments.input,
                             .temperature = model.rules ? model.rules->temperature : 1,
                             .rule = rule_of(model, arguments.rule),
-                            .facts = {{"config", model.config.to_yaml()}}};
+                            .facts = {{"config", model.config.to_yaml()}, {"preprocessing", preprocessing_of(model)}}};
   const OnnxFile done = write_onnx(output, *model.model, model.card, options);
   std::cout << fmt::format("'{}': an ONNX graph of {} nodes, opset {}, {}, for {} x {} pixels{}{}\n", output.string(),
                            done.num_nodes, done.opset, format_bytes(fs::file_size(output)), model.card.input_height,

@@ -157,10 +157,11 @@ int run_command_line(int argc, char** argv) {
     return fmt::format("{}\nRun `{} --help` for what it takes.\n", problem.what(), command);
   });
   for (const auto add :
-       {add_train_command,  add_eval_command,      add_sweep_command,  add_table_command,   add_compare_command,
-        add_report_command, add_calibrate_command, add_scores_command, add_predict_command, add_embed_command,
-        add_probe_command,  add_serve_command,     add_export_command, add_import_command,  add_config_command,
-        add_list_command,   add_check_command,     add_bench_command,  add_figure_command,  add_data_command}) {
+       {add_init_command,    add_train_command,  add_eval_command,      add_sweep_command,  add_table_command,
+        add_compare_command, add_report_command, add_calibrate_command, add_scores_command, add_predict_command,
+        add_embed_command,   add_probe_command,  add_serve_command,     add_export_command, add_import_command,
+        add_config_command,  add_list_command,   add_check_command,     add_bench_command,  add_figure_command,
+        add_data_command}) {
     add(app, line);
   }
 

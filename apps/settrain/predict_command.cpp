@@ -52,7 +52,7 @@ size_t widest(const FileTable& images, const std::optional<ImageGroups>& groups)
 int predict_rows(const CommandLine& line, const PredictArguments& arguments, const fs::path& file) {
   if (!arguments.group.empty()) throw ConfigError("--group: joins images, and --features are rows of numbers");
   const FeatureFile features = read_feature_file(arguments.features);
-  const TrainedModel model = arguments.served.open(line, file);
+  const TrainedModel model = arguments.served.open_to_answer(line, file);
   const SetMaker maker = arguments.served.set_maker(model);
   arguments.served.tell_rules("[predict]", model, maker);
   size_t width = 0;
@@ -88,7 +88,7 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
   std::optional<ImageGroups> groups;
   if (!arguments.group.empty()) groups = image_groups(arguments.group, images);
 
-  const TrainedModel model = arguments.served.open(line, file);
+  const TrainedModel model = arguments.served.open_to_answer(line, file);
   const SetMaker maker = arguments.served.set_maker(model);
   if (arguments.served.tell_rules("[predict]", model, maker) && groups) {
     log::warning("[predict] the guarantee is for single images, not for groups of them");

@@ -48,7 +48,8 @@ int write_report(const CommandLine& line, const ReportArguments& arguments) {
   refuse_other_files(file);
   AtomicFile output(file);  // throws where it cannot be written, before the evaluation
   ProgressBar bar;
-  const nlohmann::ordered_json data = report_data(line.registries, device, runs, !arguments.no_examples, bar);
+  const nlohmann::ordered_json data =
+      report_data(line.registries, device, runs, !arguments.no_examples, line.settings, bar);
   const std::string page = report_page(data.at("title").get<std::string>(), data);
   output.write(page);
   output.commit();
@@ -72,6 +73,8 @@ void add_report_command(CLI::App& app, CommandLine& line) {
                       "older report is replaced");
   command->add_flag("--no-examples", arguments->no_examples,
                     "Evaluates nothing: no accuracies by class, confusions and example images");
+  add_set_option(*command, line,
+                 "key.path=value over the runs' configs, such as data.root=FOLDER where images have moved");
   add_device_option(*command, line);
 }
 

@@ -11,6 +11,7 @@
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/eval/results_table.h"
+#include "src/inference/answer_form.h"
 #include "src/inference/guarantee.h"
 #include "src/inference/results.h"
 #include "src/inference/score_file.h"
@@ -93,12 +94,14 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   refuse_existing(arguments.output, arguments.overwrite);
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
+  const InferenceForm form = prepare_run(run.experiment);
   ProgressBar bar;
   ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
                    weights.text("sha256"), why_no_guarantee(run.experiment, weights, arguments.split)};
   log_skipped_images(*run.experiment.loader.skipped);
-  write_score_file(arguments.output, scores,
-                   {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}});
+  write_score_file(
+      arguments.output, scores,
+      {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}, {"inference", name_of(form)}});
   std::cout << fmt::format("'{}': scores of {} images of {} for {} classes, by {}\n", arguments.output,
                            format_count(scores.scores.scores.size(0)), arguments.split,
                            format_count(scores.facts.classes), checkpoint);

@@ -75,7 +75,7 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
                                   options.batch.most_waiting, options.http.images));
   }
   Server server(options);  // before the model is loaded, which may take a while
-  const TrainedModel model = arguments.served.open(line, arguments.served.file(line));
+  const TrainedModel model = arguments.served.open_to_answer(line, arguments.served.file(line));
   const SetMaker maker = arguments.served.set_maker(model);
   arguments.served.tell_rules("[serve]", model, maker);
   const std::vector<OfferedPlace> places = offered_places(arguments, model);

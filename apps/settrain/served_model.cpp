@@ -5,13 +5,23 @@
 #include <map>
 
 #include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/answer_form.h"
 
 namespace settrain {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+bool default_rule_answers(const TrainedModel& opened) {
+  return opened.rules && default_rule(opened.rules->rules, opened.rules->chosen);
+}
+
+}  // namespace
 
 void ServedModel::add_model(CLI::App& command) {
   command
@@ -27,7 +37,7 @@ void ServedModel::add_options(CLI::App& command, CommandLine& line) {
   command
       .add_option("--rule", rules,
                   "top:K, error:E, or one that `settrain calibrate` calibrated; may be given several times. Without it "
-                  "those that are calibrated, else top:5")
+                  "the model's default rule (`settrain calibrate --default`), else top:5")
       ->allow_extra_args(false);
   add_choice(command, "--by", form.by_superclass, {{"class", false}, {"superclass", true}},
              "What the sets hold: class, or superclass (genera, say)");
@@ -87,12 +97,20 @@ TrainedModel ServedModel::open(const CommandLine& line, const fs::path& file) co
   return open_trained_model(line.registries, file, find_device(line.device), settings, alone);
 }
 
+TrainedModel ServedModel::open_to_answer(const CommandLine& line, const fs::path& file) const {
+  TrainedModel opened = open(line, file);
+  prepare_to_answer(opened, line.settings);
+  return opened;
+}
+
 SetMaker ServedModel::set_maker(const TrainedModel& opened) const {
   return SetMaker(opened, rules, form);
 }
 
 bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const {
-  const char* how = !rules.empty() ? "" : opened.rules ? " (those calibrated)" : " (none is calibrated)";
+  const char* how = !rules.empty()                 ? ""
+                    : default_rule_answers(opened) ? " (the default rule)"
+                                                   : " (none is calibrated)";
   log::info(
       fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "), how));
   if (!opened.rules_problem.empty()) {
@@ -109,6 +127,11 @@ bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const 
     if (!needs_images(rule.rule)) continue;
     promises[rule.guarantee].push_back(rule.rule.name());
     has_guarantee |= is_guarantee(rule.guarantee);
+  }
+  for (const CalibratedRule& rule : maker.rules()) {
+    for (const std::string& note : rule.notes) {
+      log::warning(printable(fmt::format("{} {}: {}", who, rule.rule.name(), note)));
+    }
   }
   for (const auto& [promise, names] : promises) {
     log::info(printable(

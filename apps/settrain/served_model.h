@@ -30,6 +30,8 @@ struct ServedModel {
   /// The checkpoint of a run, or the exported file.
   std::filesystem::path file(const CommandLine& line) const;
   TrainedModel open(const CommandLine& line, const std::filesystem::path& file) const;
+  /// The same, prepared to answer, see prepare_to_answer().
+  TrainedModel open_to_answer(const CommandLine& line, const std::filesystem::path& file) const;
   SetMaker set_maker(const TrainedModel& opened) const;
 
   /// Logs as `who` ("[predict]") which rules answer, and their guarantees. Returns whether one has a guarantee.

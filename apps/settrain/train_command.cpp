@@ -302,7 +302,6 @@ int try_out(const CommandLine& line) {
   const auto folder = run.config.get<std::string>("run.dir");  // dry_run() replaces the config
   RunFolder::check_not_foreign(folder);
   catch_interrupts();
-  std::cout << run.config.to_yaml_with_origins() << '\n';
   log_start(run, line);
   ProgressBar bar;
   const DryRun cost = dry_run(run, bar);
@@ -368,7 +367,8 @@ void add_train_command(CLI::App& app, CommandLine& line) {
       command->add_flag("--overwrite", arguments->overwrite, "Replaces a run that is already in run.dir");
   CLI::Option* dry_run = command->add_flag(
       "--dry-run", arguments->dry_run,
-      "Trains a few steps, says what the run would take in time, disk and memory, and writes nothing");
+      "Trains a few steps, says what the run would take in time, disk and memory, and writes nothing; `settrain config "
+      "show` prints the whole config");
   CLI::Option* resume =
       command
           ->add_option("--resume", arguments->resume,

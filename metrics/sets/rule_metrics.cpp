@@ -34,7 +34,8 @@ struct RuleOptions {
             "half of their images) and undercoverage_gap@RULE; of conformal:tree also nodes@RULE (mean number of nodes "
             "of the taxonomy that make a set) and depth@RULE (their mean distance from the root). For the test split they "
             "are calibrated on the split of data.calibration_share, or on validation where there is none; of any other split "
-            "one half calibrates for the other. Of sizes, below_half and gaps, `select` takes the smallest.")
+            "one half calibrates for the other. Where `select` names a size, below_half or a gap, the epoch with the smallest "
+            "value is the best.")
             .distinct()};
   }
 };

@@ -3,13 +3,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "datasets/find_images.h"
+#include "datasets/image_files.h"
+#include "datasets/validation_split.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/files.h"
+#include "src/core/interrupt.h"
 #include "src/core/random.h"
 #include "src/core/text.h"
 
@@ -34,7 +39,7 @@ uint32_t number_of(const std::string& name) {
 }
 
 ClassSplit split_class(std::string name, const std::vector<fs::path>& files, const SplitRule& rule, uint64_t seed) {
-  ClassSplit split{std::move(name), {}, {}, {}};
+  ClassSplit split{std::move(name), {}, {}, {}, {}};
   const auto n = static_cast<int64_t>(files.size());
   const SplitSizes sizes = rule.sizes(n);
   if (sizes == SplitSizes{}) {
@@ -43,23 +48,48 @@ ClassSplit split_class(std::string name, const std::vector<fs::path>& files, con
   }
   const std::vector<int64_t> order = permutation(n, seed, Stream::kDataSplit, number_of(split.name));
   for (int64_t i = 0; i < n; ++i) {
-    auto& part = i < sizes.val ? split.val : i < sizes.val + sizes.test ? split.test : split.train;
+    const int64_t after_test = i - sizes.val - sizes.test;
+    auto& part = i < sizes.val                    ? split.val
+                 : after_test < 0                 ? split.test
+                 : after_test < sizes.calibration ? split.calibration
+                                                  : split.train;
     part.push_back(files[static_cast<size_t>(order[static_cast<size_t>(i)])]);
   }
-  for (auto* part : {&split.train, &split.val, &split.test}) std::sort(part->begin(), part->end());
+  for (auto* part : {&split.train, &split.val, &split.calibration, &split.test}) std::sort(part->begin(), part->end());
   return split;
 }
 
+// Reads all images, and returns whether each can be read, [images].
+std::vector<bool> readable_images(const FileTable& files, const std::vector<int64_t>& labels,
+                                  const std::vector<std::string>& classes, int64_t readers, FolderSplit& split) {
+  Dataset all;
+  all.class_names = classes;
+  all.train = make_split("train", std::make_shared<ImageFiles>(files, ImageFileOptions{}), labels);
+  VerifyReport report = verify_images(all, {"train"}, readers);
+  if (!report.complete()) throw_if_interrupted();
+  std::set<std::string> bad;
+  for (const BadImage& image : report.bad) bad.insert(image.file);
+  std::vector<bool> can_be_read;
+  for (int64_t i = 0; i < files.size(); ++i) can_be_read.push_back(!bad.contains(files.path(i).string()));
+  split.unreadable = std::move(report.bad);
+  split.read = files.size();
+  return can_be_read;
+}
+
 // The images of each class, and of FolderSplit what does not depend on the division.
-std::vector<Paths> images_of(const fs::path& folder, const std::vector<std::string>& classes, FolderSplit& split) {
+std::vector<Paths> images_of(const fs::path& folder, const std::vector<std::string>& classes, int64_t readers,
+                             FolderSplit& split) {
   FileTable files(folder);
   const std::vector<int64_t> labels = add_class_images("", classes, files);
   if (const auto gone = files.measure()) {
     throw DataError(fmt::format("'{}' is a link to nothing, or no file", files.path(*gone).string()));
   }
+  std::vector<bool> can_be_read;
+  if (readers > 0 && files.size() > 0) can_be_read = readable_images(files, labels, classes, readers, split);
   std::vector<Paths> images(classes.size());
   for (int64_t i = 0; i < files.size(); ++i) {
     check_name(files.path(i), files.path(i).string(), false);
+    if (!can_be_read.empty() && !can_be_read[static_cast<size_t>(i)]) continue;
     images[static_cast<size_t>(labels[static_cast<size_t>(i)])].emplace_back(files.name(i));
     if (files.file_size(i) == 0 && ++split.empty == 1) split.first_empty = files.path(i).string();
   }
@@ -71,7 +101,14 @@ struct Part {
   const char* name;
   Paths ClassSplit::*files;
 };
-constexpr Part kParts[] = {{"train", &ClassSplit::train}, {"val", &ClassSplit::val}, {"test", &ClassSplit::test}};
+constexpr Part kParts[] = {{"train", &ClassSplit::train},
+                           {"val", &ClassSplit::val},
+                           {"calibration", &ClassSplit::calibration},
+                           {"test", &ClassSplit::test}};
+
+const char* name_of(SplitRule::Kind kind) {
+  return kind == SplitRule::Kind::kTenths ? "tenths" : kind == SplitRule::Kind::kFractions ? "fractions" : "plantnet";
+}
 
 int64_t images_of(const std::vector<ClassSplit>& classes, const Part& part) {
   int64_t count = 0;
@@ -98,8 +135,9 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
   record["kind"] = "settrain split";
   record["format_version"] = 1;
   record["folder"] = request.folder.string();
-  record["rule"] = request.rule.kind == SplitRule::Kind::kPlantnet ? "plantnet" : "fractions";
+  record["rule"] = name_of(request.rule.kind);
   record["val"] = request.rule.val.text();
+  if (request.rule.kind != SplitRule::Kind::kPlantnet) record["calibration"] = request.rule.calibration.text();
   record["test"] = request.rule.test.text();
   record["min_images"] = request.rule.min_images;
   record["seed"] = request.seed;
@@ -108,6 +146,10 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
   for (const Part& part : kParts) record["images"][part.name] = images_of(split.classes, part);
   record["left_out"] = nlohmann::ordered_json::object();
   for (const ClassSplit& class_split : split.left_out) record["left_out"][class_split.name] = class_split.size();
+  if (split.read > 0) {
+    record["unreadable"] = nlohmann::ordered_json::array();
+    for (const BadImage& image : split.unreadable) record["unreadable"].push_back(image.file);
+  }
   record["sha256"] = digest;
   return record;
 }
@@ -115,6 +157,36 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
 // The absolute path in JSON's quotes, which YAML reads too.
 std::string quoted(const fs::path& path) {
   return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
+}
+
+// Sets of 90 % need so many images: with n of them, the threshold is the ceil(0.9 (n + 1))-th smallest score of n.
+constexpr int64_t kImagesOfNinety = 9;
+
+// What the calibration images suffice for: sets that are right for 90 % of all images, or of the images of each class.
+std::string describe_promises(const SplitRule& rule, const FolderSplit& split) {
+  const int64_t images = images_of(split.classes, kParts[2]);
+  if (images == 0) {
+    return "sets with a guarantee need images that chose nothing: this rule keeps none for them, and "
+           "data.calibration_share takes some of the validation images\n";
+  }
+  std::string text =
+      fmt::format("sets that are right for 90 % of all images need {} calibration images: there are {}\n",
+                  kImagesOfNinety, format_count(images));
+  const auto enough = std::ranges::count_if(split.classes, [](const ClassSplit& class_split) {
+    return std::ssize(class_split.calibration) >= kImagesOfNinety;
+  });
+  text += fmt::format(
+      "sets that are right for 90 % of each class (classwise rules) need {} of the class: {} of {} classes "
+      "have them",
+      kImagesOfNinety, enough, split.classes.size());
+  if (enough == std::ssize(split.classes)) return text + '\n';
+  int64_t size = kImagesOfNinety;
+  while (rule.sizes(size).calibration < kImagesOfNinety) ++size;
+  return text +
+         fmt::format(
+             "; a class has them from {} images on. The other classes are in every set of such a rule; rules with "
+             ":interpolated or :clustered, or one for all images, need fewer\n",
+             format_count(size));
 }
 
 }  // namespace
@@ -148,14 +220,14 @@ int64_t Fraction::nearest(int64_t n) const {
 SplitSizes SplitRule::sizes(int64_t n) const {
   if (n <= min_images) return {};
   const auto part = [&](const Fraction& fraction) {
-    return kind == Kind::kPlantnet ? fraction.rounded_up(n) : std::max<int64_t>(fraction.nearest(n), 1);
+    return kind == Kind::kFractions ? std::max<int64_t>(fraction.nearest(n), 1) : fraction.rounded_up(n);
   };
-  SplitSizes sizes{0, part(val), part(test)};
-  sizes.train = n - sizes.val - sizes.test;
+  SplitSizes sizes{0, part(val), kind == Kind::kPlantnet ? 0 : part(calibration), part(test)};
+  sizes.train = n - sizes.val - sizes.calibration - sizes.test;
   return sizes.train >= 1 ? sizes : SplitSizes{};
 }
 
-FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t seed) {
+FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t seed, int64_t readers) {
   const std::vector<std::string> classes = folders_in(folder, "expected a folder for every class");
   if (classes.empty()) {
     throw DataError(fmt::format("'{}' holds no folders: expected one for every class", folder.string()));
@@ -168,7 +240,7 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
   }
   for (const std::string& name : classes) check_name(folder / name, name, true);
   FolderSplit split;
-  const std::vector<Paths> images = images_of(folder, classes, split);
+  const std::vector<Paths> images = images_of(folder, classes, readers, split);
   for (size_t c = 0; c < classes.size(); ++c) {
     ClassSplit divided = split_class(classes[c], images[c], rule, seed);
     (divided.val.empty() ? split.left_out : split.classes).push_back(std::move(divided));
@@ -179,6 +251,10 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
         "and one left to train on",
         split.classes.size(), classes.size(), folder.string(), rule.min_images, kImageEndings);
     for (const std::string& text : unread_texts(split.unread)) what += ". " + text;
+    if (!split.unreadable.empty()) {
+      what += fmt::format(". {} images cannot be read; the first: {}", split.unreadable.size(),
+                          split.unreadable.front().reason);
+    }
     throw DataError(what);
   }
   return split;
@@ -205,22 +281,30 @@ void write_split(const SplitRequest& request, const FolderSplit& split) {
     sha.add(fmt::format("{} {}\n", name, text.size())).add(text);
     write_file_atomically(request.out / name, text);
   };
-  for (const Part& part : kParts) write(std::string(part.name) + ".txt", list_of(split, part));
+  for (const Part& part : kParts) {
+    const std::string name = std::string(part.name) + ".txt";
+    if (images_of(split.classes, part) > 0) {
+      write(name, list_of(split, part));
+    } else {
+      fs::remove(request.out / name, problem);  // of another rule
+    }
+  }
   write("classes.csv", class_table_of(split));
   const std::string record =
       record_of(request, split, sha.hex()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   write_file_atomically(request.out / "split.json", record + "\n");
 }
 
-std::string describe_split(const SplitRequest& request, const FolderSplit& split) {
-  std::string text = fmt::format("{:<8}{:>10}{:>12}{:>12}\n", "", "images", "fewest", "most");
+std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
+  std::string text = fmt::format("{:<12}{:>10}{:>12}{:>12}\n", "", "images", "fewest", "most");
   for (const Part& part : kParts) {
     int64_t least = INT64_MAX, most = 0;
     for (const ClassSplit& class_split : split.classes) {
       least = std::min<int64_t>(least, std::ssize(class_split.*part.files));
       most = std::max<int64_t>(most, std::ssize(class_split.*part.files));
     }
-    text += fmt::format("{:<8}{:>10}{:>12}{:>12}\n", part.name, format_count(images_of(split.classes, part)),
+    if (most == 0) continue;
+    text += fmt::format("{:<12}{:>10}{:>12}{:>12}\n", part.name, format_count(images_of(split.classes, part)),
                         format_count(least), format_count(most));
   }
   text += fmt::format("{} classes; fewest and most: images of one class\n", format_count(std::ssize(split.classes)));
@@ -229,19 +313,40 @@ std::string describe_split(const SplitRequest& request, const FolderSplit& split
                         format_count(std::ssize(split.left_out)), format_count(images_of(split.left_out, kParts[0])),
                         split.left_out.front().name, format_count(split.left_out.front().size()));
   }
+  for (const BadImage& image : split.unreadable) {
+    text += fmt::format("left out: unreadable, class {}: {}\n", image.classes, image.reason);
+  }
   for (const std::string& unread : unread_texts(split.unread)) text += "left out: " + unread + '\n';
-  if (split.empty > 0) {
+  if (split.read > 0) {
+    text +=
+        fmt::format("read: all {} images; {}\n", format_count(split.read),
+                    split.unreadable.empty() ? "each can be read"
+                                             : fmt::format("{} cannot", format_count(std::ssize(split.unreadable))));
+  } else if (split.empty > 0) {
     text += fmt::format(
         "empty: {} of the images {} 0 bytes; the first is '{}'. Training refuses them, or skips them with "
         "data.on_bad_image: skip\n",
         format_count(split.empty), split.empty == 1 ? "has" : "have", split.first_empty);
   }
-  const auto out = [&](const char* name) { return quoted(request.out / name); };
-  return text + fmt::format(
-                    "\nThese lines of a config use it:\ndata: {{name: file_list, root: {}, num_classes: {},\n"
-                    "       train: {}, val: {}, test: {}, class_names: {}}}\n",
-                    quoted(request.folder), split.classes.size(), out("train.txt"), out("val.txt"), out("test.txt"),
-                    out("classes.csv"));
+  return text + describe_promises(rule, split);
+}
+
+std::string list_path(const SplitRequest& request, const std::string& name) {
+  const fs::path out = fs::absolute(request.out).lexically_normal();
+  const fs::path from_images = out.lexically_relative(fs::absolute(request.folder / ".").lexically_normal()) / name;
+  std::error_code ignored;
+  const bool leads_there = fs::equivalent(request.folder / from_images, out / name, ignored);
+  return leads_there ? nlohmann::json(from_images.string()).dump() : quoted(out / name);
+}
+
+std::string data_lines(const SplitRequest& request, const FolderSplit& split) {
+  const auto out = [&](const char* name) { return list_path(request, name); };
+  const bool calibrates = images_of(split.classes, kParts[2]) > 0;
+  return fmt::format(
+      "data: {{name: file_list, root: {}, num_classes: {},\n"
+      "       train: {}, val: {},{} test: {}, class_names: {}}}\n",
+      quoted(request.folder), split.classes.size(), out("train.txt"), out("val.txt"),
+      calibrates ? fmt::format(" calibration: {},", out("calibration.txt")) : "", out("test.txt"), out("classes.csv"));
 }
 
 }  // namespace settrain

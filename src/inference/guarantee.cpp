@@ -41,8 +41,7 @@ std::string why_no_guarantee(const Experiment& run, const Checkpoint& weights, c
   const std::map<std::string, std::string> chose = splits_that_chose(run, weights);
   std::vector<std::string> reasons;
   if (split == "val") {
-    reasons.emplace_back(
-        "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
+    reasons.emplace_back("these validation images may have chosen the epoch or a setting");
   } else if (const auto found = chose.find(split); found != chose.end()) {
     reasons.push_back(
         fmt::format("`select` has {}, so these {} images may have chosen the epoch", found->second, split));

@@ -35,16 +35,20 @@ std::vector<std::string> store_rules(const RunFolder& folder, const std::string&
   };
   try {
     const auto before = load_stored_rules(folder, checkpoint, rules.checkpoint_sha256, classes);
-    const bool stay =
-        before && before->temperature == rules.temperature && before->calibrated_on == rules.calibrated_on;
+    const bool stay = before && before->temperature == rules.temperature &&
+                      before->calibrated_on == rules.calibrated_on && before->inference == rules.inference;
     if (before) {
       for (const SetRule& old : before->outdated) {
         if (!has_rule(old)) dropped.push_back(old.name());
       }
     }
     for (const CalibratedRule& old : before ? before->rules : std::vector<CalibratedRule>{}) {
-      if (has_rule(old.rule)) continue;
+      if (has_rule(old.rule)) {
+        if (all.chosen.empty() && before->chosen == old.rule.name()) all.chosen = before->chosen;
+        continue;
+      }
       if (stay) {
+        if (all.chosen.empty() && before->chosen == old.rule.name()) all.chosen = before->chosen;
         all.rules.push_back(old);
       } else {
         dropped.push_back(old.rule.name());

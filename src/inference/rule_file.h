@@ -11,8 +11,8 @@
 namespace settrain {
 
 /// Writes the file for `checkpoint` ("best-val-top5"). Rules and places of the same name are replaced; others stay
-/// where temperature, calibration images and weights are the same. Returns the names of those that were dropped. A
-/// damaged file is replaced with a warning.
+/// where temperature, calibration images, form of inference and weights are the same. The default rule stays too,
+/// unless `rules` has another. Returns the names of those that were dropped. A damaged file is replaced with a warning.
 std::vector<std::string> store_rules(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules);
 
 /// Nothing where there is no such file. Throws RunError where it is damaged, or belongs to other weights than `sha256`.

@@ -72,10 +72,11 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const CalibratedPla
   }
   if (!rules.empty()) return rules;
   check_rules_of(model);
-  for (const CalibratedRule& stored : stored_rules(model, place)) {
+  const std::vector<CalibratedRule> stored = stored_rules(model, place);
+  if (const CalibratedRule* rule = default_rule(stored, model.rules ? model.rules->chosen : "")) {
     // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
-    const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
-    if (fits) rules.push_back(stored.rule);
+    const bool fits = rule->rule.kind != SetRule::Kind::kTop || rule->rule.level <= static_cast<double>(members);
+    if (fits) rules.push_back(rule->rule);
   }
   if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
   return rules;

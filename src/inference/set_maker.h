@@ -46,7 +46,7 @@ struct AnswerForm {
 /// Makes the sets by which a model answers.
 class SetMaker {
  public:
-  /// `rules`: names of rules. Without any, the rules are those that were calibrated and suit the form, or else top:5
+  /// `rules`: names of rules. Without any, it is the model's default_rule() where that suits the form, or else top:5
   /// (top:N where there are only N < 5 classes). top and error need no images and are calibrated here.
   ///
   /// Throws ConfigError where a rule does not suit the model or the form, or is not calibrated, and where the model has

@@ -42,13 +42,13 @@ RecordedInput input_of(const fs::path& checkpoint) {
 void check_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
-    const bool is_read = path.starts_with("data.") || path == "run.threads";
+    const bool is_read = path.starts_with("data.") || path == "run.threads" || path == "run.inference";
     const bool is_evaluated =
         path.starts_with("eval.") || path == "data.eval_batch_size" || path == "data.on_bad_image";
     if (is_evaluated || (is_read && changes_no_number(config, path))) continue;
     throw ConfigError(fmt::format(
         "--set {}: a run is evaluated as it was trained; what may be set are eval.*, data.root, data.workers, "
-        "data.expected, data.on_bad_image, data.eval_batch_size and run.threads",
+        "data.expected, data.on_bad_image, data.eval_batch_size, run.threads and run.inference",
         path));
   }
 }

@@ -89,7 +89,8 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; none leaves them in [0, 1]. auto: "
           "those that model.pretrained was trained with, by the file where it is settrain's, and else by what is known "
-          "of the model's published weights; else the data set's usual ones. The run's checkpoints keep them.")
+          "of the model's published weights; else the data set's usual ones, which images of your own do not have: their "
+          "pixels stay in [0, 1]. The run's checkpoints keep them.")
           .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
           "Handling of an image that cannot be read: error stops the run and names the file, before the first step where the file is empty; skip leaves the "

@@ -204,8 +204,8 @@ JudgedSets judged_sets(const AnswerOptions& rule, const SplitScores& split, cons
 }
 
 Answers evaluate_answers(const Registries& registries, at::Device device, const std::filesystem::path& run,
-                         const std::string& checkpoint, ProgressBar& bar) {
-  TrainedRun trained = open_trained_run(registries, run, {checkpoint}, device);
+                         const std::string& checkpoint, const std::vector<std::string>& settings, ProgressBar& bar) {
+  TrainedRun trained = open_trained_run(registries, run, {checkpoint}, device, settings);
   Experiment& experiment = trained.experiment;
   load_weights(experiment, trained.checkpoints.front());
   const std::string split = shown_split(experiment.eval.splits);

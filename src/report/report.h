@@ -22,14 +22,14 @@ namespace settrain {
 ///    texts as `settrain compare` prints them, and mean, low and high of the 95 % interval, null where undefined;
 ///  - "shown": a run's place in "runs", "why" it is shown, its "checkpoint", "split", "set_sizes", and "answers"
 ///    (answers_json()) or "missing", a sentence that says why they are not there. These need the scores of images, so
-///    checkpoints are evaluated again; without `with_answers` they are missing.
+///    checkpoints are evaluated again, with `settings` over the runs' configs; without `with_answers` they are missing.
 ///
 /// `folders` are runs' folders, finished or not. Those without a config.yaml, which never began, are left out with a
 /// note; so are results and curves that cannot be read. Throws RunError where no run is left, ConfigError where a
 /// config.yaml is no configuration of this program, and Interrupted after a signal.
 nlohmann::ordered_json report_data(const Registries& registries, at::Device device,
                                    const std::vector<std::filesystem::path>& folders, bool with_answers,
-                                   ProgressBar& bar);
+                                   const std::vector<std::string>& settings, ProgressBar& bar);
 
 /// The beginning of every report.
 inline constexpr std::string_view kReportMarker = "<!doctype html>\n<!-- settrain report -->\n";

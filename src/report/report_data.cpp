@@ -14,6 +14,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 #include "src/core/metric_name.h"
 #include "src/report/report.h"
 #include "src/report/report_parts.h"
@@ -193,7 +194,8 @@ std::string why_shown(const Setting& setting, const BestRun& best, size_t settin
 }
 
 ordered_json shown_run(const Registries& registries, at::Device device, const ComparedRun& run,
-                       const std::string& metric, bool with_answers, ProgressBar& bar) {
+                       const std::string& metric, bool with_answers, const std::vector<std::string>& settings,
+                       ProgressBar& bar) {
   const std::string checkpoint = checkpoint_for(run, metric).name;
   const std::string split = split_of_metric(metric);
   ordered_json shown{{"checkpoint", checkpoint}, {"split", split}, {"set_sizes", ordered_json::array()}};
@@ -203,12 +205,14 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
       shown["missing"] = "Left out by --no-examples.";
       return shown;
     }
-    shown["answers"] = answers_json(evaluate_answers(registries, device, run.folder, checkpoint, bar));
+    shown["answers"] = answers_json(evaluate_answers(registries, device, run.folder, checkpoint, settings, bar));
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& problem) {  // out of memory, too: the rest of the report is worth having
     bar.hide();
     shown["missing"] = problem.what();
+    log::warning(fmt::format("[report] '{}' is shown without accuracies by class, confusions and examples: {}",
+                             run.folder.string(), problem.what()));
   }
   return shown;
 }
@@ -216,7 +220,7 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
 }  // namespace
 
 ordered_json report_data(const Registries& registries, at::Device device, const std::vector<fs::path>& folders,
-                         bool with_answers, ProgressBar& bar) {
+                         bool with_answers, const std::vector<std::string>& settings_over, ProgressBar& bar) {
   ordered_json notes = ordered_json::array(), runs = ordered_json::array(), shown = ordered_json::array();
   const auto all = group_runs(read_all(experiment_schema(registries), folders, notes));
   ordered_json curves = ordered_json::array();
@@ -241,7 +245,7 @@ ordered_json report_data(const Registries& registries, at::Device device, const 
       const BestRun best = best_run(settings[i], metric);
       ordered_json page_run{{"run", std::find(places.begin(), places.end(), best.run->folder) - places.begin()},
                             {"why", why_shown(settings[i], best, settings.size())}};
-      page_run.update(shown_run(registries, device, *best.run, metric, with_answers, bar));
+      page_run.update(shown_run(registries, device, *best.run, metric, with_answers, settings_over, bar));
       shown.push_back(std::move(page_run));
     }
   }

@@ -86,9 +86,10 @@ struct Answers {
 std::vector<std::string> organs_of(const ImageRecords& records, const Split& split);
 
 /// Evaluates a checkpoint of the run in folder `run` again, on its test split or, where eval.splits has none, on the
-/// last of these. Throws what open_trained_run(), load_weights(), score_split() and records_of() throw.
+/// last of these; `settings` ("key=value") go over its config. Throws what open_trained_run(), load_weights(),
+/// score_split() and records_of() throw.
 Answers evaluate_answers(const Registries& registries, at::Device device, const std::filesystem::path& run,
-                         const std::string& checkpoint, ProgressBar& bar);
+                         const std::string& checkpoint, const std::vector<std::string>& settings, ProgressBar& bar);
 
 struct Confusion {
   int64_t truth = 0, predicted = 0;

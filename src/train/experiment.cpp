@@ -240,6 +240,14 @@ void check_trainable(const Experiment& run) {
   }
 }
 
+// Says what helps where the data of a run have moved since it was trained; else an empty text.
+std::string moved_data_advice(const config::Config& config) {
+  if (!config.has("data.root") || std::filesystem::is_directory(config.get<std::string>("data.root"))) return "";
+  return fmt::format(
+      "\nThe run was trained on data in '{}'. Where these are in another folder by now: --set data.root=FOLDER",
+      config.get<std::string>("data.root"));
+}
+
 // Fills what follows from the config and the data alone. `missing`: what else the user must get.
 void load_described_data(const Registries& registries, const std::string& missing, Experiment& run) {
   const config::Config& c = run.config;
@@ -332,6 +340,10 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
   Experiment run{.config = config.with("run.threads", threads), .device = device, .group = std::move(group)};
   try {
     build(registries, weights, recorded, run);
+  } catch (const DataError& error) {
+    const std::string advice = recorded ? moved_data_advice(run.config) : "";
+    if (advice.empty()) throw;
+    throw DataError(error.what() + advice);
   } catch (const KeyError& error) {
     if (!run.config.has(error.path())) throw;
     run.config.fail(error.path(), error.message());

@@ -225,7 +225,8 @@ void calibration_rule(const config::Config& config) {
   if (share > 0 && !has_validation(config)) {
     config.fail("data.calibration_share", "data.val_size is 0, so there are no validation images to take a share of");
   }
-  if (share == 0 && contains(config.get<config::Texts>("eval.splits"), "calibration")) {
+  const bool is_listed = config.has("data.calibration") && !config.get<std::string>("data.calibration").empty();
+  if (share == 0 && !is_listed && contains(config.get<config::Texts>("eval.splits"), "calibration")) {
     config.fail("eval.splits", "there is no calibration split; data.calibration_share keeps one");
   }
 }

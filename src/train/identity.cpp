@@ -175,9 +175,9 @@ void check_same_training_data(Experiment& run, const Checkpoint& checkpoint, con
 // Keys that a process may have for itself. Others that change no number change which collective calls are made. The
 // data are compared by their digest, threads by their number.
 bool is_own(const std::string& path) {
-  static const std::set<std::string> kOwn{"name",           "run.dir",         "run.threads",
-                                          "data.root",      "data.workers",    "data.prefetch",
-                                          "data.on_device", "data.val_labels", "data.synsets"};
+  static const std::set<std::string> kOwn{
+      "name",         "run.dir",       "run.threads",    "run.inference",   "data.root",
+      "data.workers", "data.prefetch", "data.on_device", "data.val_labels", "data.synsets"};
   return kOwn.contains(path) || path.starts_with("train.checkpoint_every.");
 }
 

@@ -20,10 +20,17 @@ config::Keys GeneralOptions::keys() {
           .at_least(0),
       key("select", &GeneralOptions::select, {},
           "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
-          "evaluated at the end. `last` also evaluates the last epoch's. A metric of the test split (test/top1), where "
+          "evaluated at the end. `last` also evaluates the last epoch's. Without any, no epoch is chosen, and the last one's "
+          "weights are the run's. A metric of the test split (test/top1), where "
           "eval.during_training has it, is for protocols that report the best test accuracy, which is too optimistic.")
           .distinct(),
   };
+}
+
+const config::Named<InferenceForm>& inference_forms() {
+  static const config::Named<InferenceForm> forms{
+      {"exact", InferenceForm::kExact}, {"fast", InferenceForm::kFast}, {"bf16", InferenceForm::kBf16}};
+  return forms;
 }
 
 config::Keys RunOptions::keys() {
@@ -36,6 +43,13 @@ config::Keys RunOptions::keys() {
           .at_most(kMostThreads)
           .word("auto", kAuto)
           .in("threads")
+          .free(),
+      key("inference", &RunOptions::inference, InferenceForm::kFast,
+          "How `settrain predict`, `serve`, `scores` and `calibrate` compute; all else is exact. exact: as in training. "
+          "fast: float32 with batch norms folded into convolutions, whose scores are those of exact but for rounding. "
+          "bf16: the same with bfloat16 inputs, for CPUs with AVX-512 BF16. Calibrated rules answer in the form that "
+          "they were calibrated with.",
+          inference_forms())
           .free(),
   };
 }

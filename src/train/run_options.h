@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/inference_form.h"
 #include "src/config/config.h"
 #include "src/config/key.h"
 #include "src/eval/crop_average.h"
@@ -19,10 +20,14 @@ struct GeneralOptions {
   static config::Keys keys();
 };
 
+/// The texts of run.inference.
+const config::Named<InferenceForm>& inference_forms();
+
 /// The section `run`.
 struct RunOptions {
   std::string dir;
   int64_t threads = 0;
+  InferenceForm inference = InferenceForm::kFast;
 
   static constexpr int64_t kAuto = 0;  // what the word auto stands for in threads
 

@@ -75,7 +75,7 @@ void Training::train_epoch() {
   MetricsRow row = training_metrics();
   std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, row.values[0].second,
                                  row.values[1].second);
-  if (epoch == 1) warn_if_stalled();
+  warn_if_stalled(row.values[1].second);
   if (epoch % run_.eval.every == 0 || epoch == epochs) {
     const std::vector<MetricValue> values = evaluate();
     for (const MetricValue& value : values) row.values.emplace_back(value.name, value.value);
@@ -267,18 +267,30 @@ void Training::show_progress() {
                                       static_cast<double>(sum.correct) / count)});
 }
 
-// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
-// last epoch.
-void Training::warn_if_stalled() const {
-  if (!files_) return;  // said once
-  constexpr double kLeastFall = 0.02;
+// A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. The
+// loss must fall over the first epoch; after every epoch the top-1 accuracy `top1` on training images must be above
+// that of a guess.
+void Training::warn_if_stalled(double top1) {
+  if (!files_ || has_warned_of_stall_) return;  // said once
+  constexpr double kLeastFall = 0.02, kLeastTop1 = 1.1;
+  constexpr int64_t kLeastSteps = 50;  // an accuracy after fewer means little
   const int64_t tenth = stepper_.length().steps_per_epoch / 10;
-  if (tenth == 0 || !(state_.late_loss > (1 - kLeastFall) * state_.early_loss)) return;
+  const double guess = 1 / static_cast<double>(run_.dataset.num_classes());
+  std::string what;
+  if (state_.epoch == 0 && tenth > 0 && state_.late_loss > (1 - kLeastFall) * state_.early_loss) {
+    what = fmt::format("over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last",
+                       state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth));
+  } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() && top1 < kLeastTop1 * guess) {
+    what = fmt::format(
+        "after epoch {} the top-1 accuracy on the training images is {:.4f}, and a guess among the {} "
+        "classes has {:.4f}",
+        state_.epoch + 1, top1, run_.dataset.num_classes(), guess);
+  }
+  if (what.empty()) return;
+  has_warned_of_stall_ = true;
   const std::string& advice = run_.stall_advice;
-  log::warning(fmt::format(
-      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",
-      state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth),
-      advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+  log::warning(fmt::format("[train] {}. {}", what,
+                           advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
 }
 
 // A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.

@@ -45,10 +45,11 @@ TEST_CASE("the data set's own readers read what was written") {
     return read_image_list(flora.request.out / list, 2, files);
   };
   const ImageList train = read("train.txt");
-  CHECK(train.size() == 5 + 8);
+  CHECK(train.size() == 4 + 6);
   CHECK(train.labels.front() == 0);
   CHECK(train.labels.back() == 1);
   CHECK(read("val.txt").size() == 3);
+  CHECK(read("calibration.txt").labels == std::vector<int64_t>{0, 1, 1});
   CHECK(read("test.txt").labels == std::vector<int64_t>{0, 1, 1});
 }
 
@@ -56,11 +57,11 @@ TEST_CASE("split.json has what is needed to do it again") {
   const Flora flora;
   flora.write();
   const auto record = nlohmann::json::parse(test::read_file(flora.request.out / "split.json"));
-  CHECK(record["rule"] == "plantnet");
+  CHECK(record["rule"] == "tenths");
   CHECK(record["seed"] == 4);
   CHECK(record["min_images"] == 4);
   CHECK(record["classes"] == 2);
-  CHECK(record["images"] == nlohmann::json{{"train", 13}, {"val", 3}, {"test", 3}});
+  CHECK(record["images"] == nlohmann::json{{"train", 10}, {"val", 3}, {"calibration", 3}, {"test", 3}});
   CHECK(record["left_out"] == nlohmann::json{{"rare", 2}});
   CHECK(record["sha256"].get<std::string>().size() == 64);
 
@@ -87,6 +88,9 @@ TEST_CASE("lists that are there are kept, or replaced if asked") {
   flora.write();
   CHECK(test::read_file(flora.request.out / "val.txt") != before);
   CHECK(test::read_file(flora.request.out / "notes.txt") == "mine");
+  flora.request.rule.kind = SplitRule::Kind::kPlantnet;
+  flora.write();
+  CHECK_FALSE(std::filesystem::exists(flora.request.out / "calibration.txt"));
 
   flora.request.out = flora.folder.write("file", {});
   CHECK_THROWS_WITH(flora.write(), Contains("file"));
@@ -97,7 +101,8 @@ TEST_CASE("lists that are there are kept, or replaced if asked") {
 TEST_CASE("the summary counts, tells what was left out and gives the config") {
   const Flora flora;
   const FolderSplit split = flora.write();
-  const std::string text = describe_split(flora.request, split);
-  CHECK_THAT(text, Contains("train           13") && Contains("left out: 1 classes with 2 images in all"));
-  CHECK_THAT(text, Contains("num_classes: 2") && Contains("\"" + (flora.request.out / "val.txt").string() + "\""));
+  const std::string text = describe_split(flora.request.rule, split);
+  CHECK_THAT(text, Contains("train               10") && Contains("left out: 1 classes with 2 images in all"));
+  CHECK_THAT(data_lines(flora.request, split),
+             Contains("num_classes: 2") && Contains("calibration: \"../lists/first/calibration.txt\""));
 }

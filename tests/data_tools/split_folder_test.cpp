@@ -1,5 +1,9 @@
 #include "src/data_tools/split_folder.h"
 
+#include <fmt/format.h>
+
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
 #include <set>
 
 #include "src/core/error.h"
@@ -12,6 +16,13 @@ using test::add_class;
 namespace fs = std::filesystem;
 
 namespace {
+
+// A grey image of 3x2 pixels.
+void add_png(const test::TemporaryFolder& folder, const std::string& name) {
+  std::vector<uint8_t> png;
+  cv::imencode(".png", cv::Mat(2, 3, CV_8UC1, cv::Scalar(90)), png);
+  folder.write(name, std::string(png.begin(), png.end()));
+}
 
 using Paths = std::vector<fs::path>;
 
@@ -43,9 +54,10 @@ TEST_CASE("every image of a class is in one part, and small classes are left out
   const ClassSplit& oak = split.classes[1];
   CHECK(oak.name == "oak");
   CHECK(oak.val.size() == 3);
+  CHECK(oak.calibration.size() == 3);
   CHECK(oak.test.size() == 3);
   std::set<fs::path> all;
-  for (const auto* part : {&oak.train, &oak.val, &oak.test}) {
+  for (const auto* part : {&oak.train, &oak.val, &oak.calibration, &oak.test}) {
     CHECK(std::is_sorted(part->begin(), part->end()));
     all.insert(part->begin(), part->end());
   }
@@ -119,9 +131,40 @@ TEST_CASE("empty files are counted") {
   const FolderSplit split = split_folder(folder.path(), {}, 4);
   CHECK(split.empty == 1);
   CHECK(split.first_empty == (folder / "oak/3.jpg").string());
-  SplitRequest request;
-  request.folder = folder.path();
-  CHECK_THAT(describe_split(request, split), Contains("oak/3.jpg"));
+  CHECK_THAT(describe_split({}, split), Contains("oak/3.jpg"));
+}
+
+TEST_CASE("images that cannot be read are left out where every image is read") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"ash", "oak"}) {
+    for (int i = 0; i < 8; ++i) add_png(folder, fmt::format("{}/{}.png", name, i));
+  }
+  folder.write("oak/3.png", std::string("no image"));
+  CHECK(split_folder(folder.path(), {}, 4).classes[1].size() == 8);
+  const FolderSplit split = split_folder(folder.path(), {}, 4, /*readers=*/2);
+  CHECK(split.read == 16);
+  CHECK(split.classes[1].size() == 7);
+  REQUIRE(split.unreadable.size() == 1);
+  CHECK(split.unreadable[0].classes == "oak");
+  CHECK_THAT(describe_split({}, split), Contains("unreadable, class oak: '" + (folder / "oak/3.png").string() + "'") &&
+                                            Contains("read: all 16 images; 1 cannot"));
+  for (int i = 0; i < 8; ++i) folder.write(fmt::format("ash/{}.png", i), std::string("no image"));
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4, 1),
+                    Contains("9 images cannot be read") && Contains("ash/0.png"));
+}
+
+TEST_CASE("the summary says which promises the calibration images suffice for") {
+  const test::TemporaryFolder folder;
+  add_class(folder, "ash", 90);
+  add_class(folder, "oak", 20);
+  FolderSplit split = split_folder(folder.path(), {}, 4);
+  CHECK_THAT(describe_split({}, split), Contains("need 9 calibration images: there are 11") &&
+                                            Contains("1 of 2 classes have them; a class has them from 81 images on"));
+  SplitRule rule;
+  rule.kind = SplitRule::Kind::kPlantnet;
+  split = split_folder(folder.path(), rule, 4);
+  CHECK(split.classes[0].calibration.empty());
+  CHECK_THAT(describe_split(rule, split), Contains("data.calibration_share") && !Contains("classwise"));
 }
 
 TEST_CASE("what is divided already is refused, however its folders are called") {

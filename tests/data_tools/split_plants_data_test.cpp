@@ -13,7 +13,7 @@
 using namespace settrain;
 namespace fs = std::filesystem;
 
-TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a data set", "[data]") {
+TEST_CASE("real plants are divided into tenths, and the lists are a data set", "[data]") {
   const fs::path plants = fs::path(test::environment("SETTRAIN_TEST_DATA")) / "plants-mini/images_train";
   SKIP_UNLESS(!test::environment("SETTRAIN_TEST_DATA").empty() && fs::exists(plants),
               "SETTRAIN_TEST_DATA holds no plants-mini/images_train");
@@ -26,6 +26,7 @@ TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a dat
   for (const ClassSplit& class_split : split.classes) {
     const int64_t tenth = (class_split.size() + 9) / 10;
     CHECK(std::ssize(class_split.val) == tenth);
+    CHECK(std::ssize(class_split.calibration) == tenth);
     CHECK(std::ssize(class_split.test) == tenth);
     CHECK(class_split.size() > 4);
     images += static_cast<size_t>(class_split.size());
@@ -41,7 +42,8 @@ TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a dat
   const std::string lists = request.out.string();
   Dataset dataset = test::load_dataset(
       "file_list", {"root=" + plants.string(), "train=" + lists + "/train.txt", "val=" + lists + "/val.txt",
-                    "test=" + lists + "/test.txt", "num_classes=" + std::to_string(split.classes.size())});
+                    "calibration=" + lists + "/calibration.txt", "test=" + lists + "/test.txt",
+                    "num_classes=" + std::to_string(split.classes.size())});
   apply_class_options({.superclasses = "", .class_names = (request.out / "classes.csv").string()}, dataset);
   CHECK(dataset.class_names.front() == split.classes.front().name);
   for (const int64_t count : count_classes(dataset.train, dataset.num_classes())) CHECK(count >= 1);

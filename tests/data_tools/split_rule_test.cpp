@@ -27,19 +27,29 @@ TEST_CASE("fractions are decimal numbers between 0 and 1") {
 }
 
 TEST_CASE("the rule of Pl@ntNet-300K") {
+  SplitRule rule;
+  rule.kind = SplitRule::Kind::kPlantnet;
+  CHECK(rule.sizes(4) == SplitSizes{});
+  CHECK(rule.sizes(5) == SplitSizes{3, 1, 0, 1});
+  CHECK(rule.sizes(10) == SplitSizes{8, 1, 0, 1});
+  CHECK(rule.sizes(11) == SplitSizes{7, 2, 0, 2});
+  CHECK(rule.sizes(30) == SplitSizes{24, 3, 0, 3});
+}
+
+TEST_CASE("without another rule a tenth is for each of validation, calibration and test") {
   const SplitRule rule;
   CHECK(rule.sizes(4) == SplitSizes{});
-  CHECK(rule.sizes(5) == SplitSizes{3, 1, 1});
-  CHECK(rule.sizes(10) == SplitSizes{8, 1, 1});
-  CHECK(rule.sizes(11) == SplitSizes{7, 2, 2});
-  CHECK(rule.sizes(30) == SplitSizes{24, 3, 3});
+  CHECK(rule.sizes(5) == SplitSizes{2, 1, 1, 1});
+  CHECK(rule.sizes(11) == SplitSizes{5, 2, 2, 2});
+  CHECK(rule.sizes(80).calibration == 8);
+  CHECK(rule.sizes(81) == SplitSizes{54, 9, 9, 9});
 }
 
 TEST_CASE("a class without an image to train on is left out") {
   SplitRule rule;
   rule.min_images = 0;
-  for (const int64_t n : {0, 1, 2}) CHECK(rule.sizes(n) == SplitSizes{});
-  CHECK(rule.sizes(3) == SplitSizes{1, 1, 1});
+  for (const int64_t n : {0, 1, 2, 3}) CHECK(rule.sizes(n) == SplitSizes{});
+  CHECK(rule.sizes(4) == SplitSizes{1, 1, 1, 1});
   rule.kind = SplitRule::Kind::kFractions;
   rule.val = Fraction("0.5", "--val");
   rule.test = Fraction("0.5", "--test");
@@ -50,7 +60,7 @@ TEST_CASE("fractions are rounded to the nearest, and at least one") {
   SplitRule rule;
   rule.kind = SplitRule::Kind::kFractions;
   rule.test = Fraction("0.25", "--test");
-  CHECK(rule.sizes(5) == SplitSizes{3, 1, 1});
-  CHECK(rule.sizes(14) == SplitSizes{9, 1, 4});
-  CHECK(rule.sizes(100) == SplitSizes{65, 10, 25});
+  CHECK(rule.sizes(5) == SplitSizes{2, 1, 1, 1});
+  CHECK(rule.sizes(14) == SplitSizes{8, 1, 1, 4});
+  CHECK(rule.sizes(100) == SplitSizes{55, 10, 10, 25});
 }

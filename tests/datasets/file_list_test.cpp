@@ -169,3 +169,19 @@ TEST_CASE("a training image in another list is found however its path is written
     CHECK_THROWS_WITH(lists.load("sub/d.png 1\n" + path + " 4\n"), Contains("train.txt:2"));
   }
 }
+
+TEST_CASE("calibration images may have a list of their own") {
+  ListFiles lists;
+  lists.add_image("e.png");
+  lists.folder.write("calibration.txt", std::string("sub/d.png 2\ne.png 1\n"));
+  const Dataset plain = lists.load("b c.png 1\n");
+  CHECK(plain.calibration.size() == 0);
+  const Dataset dataset = lists.load("b c.png 1\n", {"calibration=calibration.txt"});
+  CHECK(dataset.calibration.name == "calibration");
+  CHECK(dataset.calibration.labels == std::vector<int64_t>{2, 1});
+  CHECK(dataset.val.size() == 1);
+  CHECK(dataset.digest != plain.digest);
+  CHECK_THROWS_WITH(lists.load("e.png 1\n", {"calibration=calibration.txt"}),
+                    Contains("calibration.txt:2") && Contains("is a training image too"));
+  CHECK_THROWS_WITH(lists.load("b c.png 1\n", {"calibration=gone.txt"}), Contains("gone.txt"));
+}

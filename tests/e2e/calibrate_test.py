@@ -90,7 +90,7 @@ class Calibrate(ProgramTest):
         self.run_program("--resume", "runs/tiny", "--device", "cpu", "--set", "train.epochs=2")
         self.assertEqual(best.read_bytes(), before)
         write_png(self.folder / "photo.png", 12, 12, 100)
-        self.assertIn("those calibrated", self.run_program("predict", "runs/tiny", "photo.png", "--device", "cpu").stderr)
+        self.assertIn("the default rule", self.run_program("predict", "runs/tiny", "photo.png", "--device", "cpu").stderr)
         # A process that was killed before the link was made leaves it to the next.
         best.unlink()
         self.run_program("--resume", "runs/tiny", "--device", "cpu", "--set", "train.epochs=3", expect=1)  # lost

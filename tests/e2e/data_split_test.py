@@ -20,7 +20,7 @@ class Split(ProgramTest):
     def test_the_printed_lines_are_a_config_that_trains(self):
         out = self.run_program("data", "split", "trees", "--to", "lists").stdout
         self.assertIn("left out: 1 classes with 4 images in all", out)
-        self.assertEqual([len(self.lines(f"{part}.txt")) for part in ("train", "val", "test")], [15, 4, 4])
+        self.assertEqual([len(self.lines(f"{part}.txt")) for part in ("train", "val", "calibration", "test")], [11, 4, 4, 4])
         self.assertEqual(self.lines("classes.csv"), ["class_0,ash, white", "class_1,beech", "class_2,oak tree"])
         data = out[out.index("data: {") :].replace("class_names", "input_size: 12, batch_size: 4, class_names")
         config = self.write("trees.yaml", data + "model: {name: resnet8, width: 4}\nloss: {name: noised_topk, k: 2}\ntrain: {epochs: 1}\neval: {top_k: [1, 2], average_k: [2]}\nselect: [val/top1]\n")
@@ -40,7 +40,23 @@ class Split(ProgramTest):
         self.run_program("data", "split", "trees", "--to", "lists", "--rule", "fractions", "--val", "0.25", "--test", ".25", "--min-images", 0)
         record = json.loads((self.folder / "lists/split.json").read_text())
         self.assertEqual(record["classes"], 4)
-        self.assertEqual(record["images"], {"train": 13, "val": 7, "test": 7})
+        self.assertEqual(record["images"], {"train": 9, "val": 7, "calibration": 4, "test": 7})
+
+    def test_unreadable_images_are_named_and_left_out(self):
+        (self.folder / "trees/beech/0.png").write_bytes(b"<html>")
+        out = self.run_program("data", "split", "trees", "--to", "lists", "--verify", "--min-images", 3).stdout
+        self.assertIn("unreadable, class beech: 'trees/beech/0.png'", out)
+        self.assertIn("read: all 27 images; 1 cannot", out)
+        listed = [line for part in ("train", "val", "calibration", "test") for line in self.lines(f"{part}.txt")]
+        self.assertEqual(len(listed), 26)
+        self.assertNotIn("beech/0.png 1", listed)
+        self.assertEqual(json.loads((self.folder / "lists/split.json").read_text())["unreadable"], ["trees/beech/0.png"])
+
+    def test_the_rule_of_plantnet_keeps_no_calibration_images(self):
+        out = self.run_program("data", "split", "trees", "--to", "lists", "--rule", "plantnet").stdout
+        self.assertIn("data.calibration_share", out)
+        self.assertEqual(len(self.lines("train.txt")), 15)
+        self.assertFalse((self.folder / "lists/calibration.txt").exists())
 
     def test_a_folder_named_by_a_tilde_is_not_made(self):
         for option in (("--to=~/lists",), ("--to", "~/lists"), ("--to", "~")):

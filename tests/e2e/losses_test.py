@@ -76,7 +76,8 @@ eval: {top_k: [1], average_k: []}
     def test_a_number_of_the_loss_changes_by_epoch(self):
         tau = "--set=loss.tau={from: 4.0, to: 0.25, curve: exponential}"
         dry = self.train_loss("smoothed_topk_hinge", "--dry-run", tau, "--set=train.epochs=3")
-        self.assertRegex(dry.stdout, r"tau:\n +from: 4\.0 .*\n +to: 0\.25 .*\n +curve: exponential")
+        shown = self.run_program("config", "show", "--config", CONFIGS / "smoothed_topk_hinge.yaml", tau).stdout
+        self.assertRegex(shown, r"tau:\n +from: 4\.0 .*\n +to: 0\.25 .*\n +curve: exponential")
         self.assertRegex(dry.stdout + dry.stderr, r"loss\.tau goes from 4 in epoch 1 over 1 in epoch 2 to 0\.25 in epoch 3, exponential")
         self.train_loss("smoothed_topk_hinge", tau, "--set=train.epochs=3")
         rows = self.metrics("smoothed_topk_hinge")

@@ -68,7 +68,7 @@ class Predict(ProgramTest):
 
     def test_an_exported_file_answers_with_the_same_bits_without_data(self):
         rows, done = self.rows("photos")
-        self.assertIn("conformal:lac:0.2, average:2 (those calibrated)", done.stderr)
+        self.assertIn("conformal:lac:0.2 (the default rule)", done.stderr)
         self.assertIn("no guarantee", done.stderr)
         shutil.rmtree(self.folder / "pictures")
         shutil.rmtree(self.folder / "runs")
@@ -105,9 +105,10 @@ class Predict(ProgramTest):
 
     def test_randomised_rules_draw_by_the_row(self):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:aps(randomised=true):0.2", "--device", "cpu")
-        whole = self.rows("photos")[0]
+        rule = ("--rule", "conformal:aps(randomised=true):0.2")
+        whole = self.rows("photos", *rule)[0]
         (self.folder / "photos/4.png").write_text("no image")
-        broken = self.rows("photos", expect=1)[0]
+        broken = self.rows("photos", *rule, expect=1)[0]
         self.assertEqual(broken[1:], whole[1:])
 
     def test_the_table(self):
@@ -116,6 +117,28 @@ class Predict(ProgramTest):
         self.assertRegex(lines[1], r"^photos/4\.png +top:6 +6  (\w+ [01]\.\d\d, ){5}\.\.\. and 1 more$")
         self.assertRegex(lines[2], r"^ +top:1 +1  \w+ [01]\.\d\d$")
         self.assertEqual(len(lines), 1 + 2 * 5)
+
+    def test_the_default_rule_is_chosen_by_calibrate_and_exported(self):
+        told = self.run_program("calibrate", "runs/trees", "--rules", "conformal:lac:0.2", "--default", "average:2", "--device", "cpu").stderr
+        self.assertIn("answer by average:2", told)
+        # It stays until another is chosen.
+        self.run_program("calibrate", "runs/trees", "--rules", "conformal:lac:0.2", "--device", "cpu")
+        self.run_program("export", "runs/trees", "--output", "other.safetensors")
+        for model in ("runs/trees", "other.safetensors"):
+            rows, done = self.rows("photos", model=model)
+            self.assertIn("average:2 (the default rule)", done.stderr)
+            self.assertEqual({rule for row in rows for rule in row["sets"]}, {"average:2"})
+
+    def test_notes_of_a_rule_are_repeated_and_a_rule_that_is_always_full_is_not_the_default(self):
+        full = "conformal:lac:0.001"
+        self.run_program("calibrate", "runs/trees", "--rules", full, "--device", "cpu")
+        self.assertIn("conformal:lac:0.2 (the default rule)", self.predict("photos").stderr)
+        path = next((self.folder / "runs/trees").glob("rules-*.json"))
+        stored = json.loads(path.read_text())
+        stored["rules"] = [rule for rule in stored["rules"] if rule["rule"] == full]
+        path.write_text(json.dumps(stored))
+        self.assertIn("top:5 (none is calibrated)", self.predict("photos").stderr)
+        self.assertRegex(self.predict("photos", "--rule", full).stderr, f"warning.*{full}: ")
 
     def test_csv(self):
         self.predict("photos/4.png", "gone.png", "--rule", "top:2", "--rule", "top:1", "--out", "out.csv", expect=1)
@@ -203,7 +226,7 @@ class Predict(ProgramTest):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:tree(nodes=2):0.2", "--device", "cpu")
         self.run_program("export", "runs/trees", "--output", "with_tree.safetensors", "--overwrite")
         for model in ("runs/trees", "with_tree.safetensors"):
-            rows, _ = self.rows("photos", model=model)
+            rows, _ = self.rows("photos", "--rule", "conformal:tree(nodes=2):0.2", model=model)
             for row in rows:
                 answer = row["sets"]["conformal:tree(nodes=2):0.2"]
                 self.assertLessEqual(len(answer["nodes"]), 2)

@@ -71,7 +71,8 @@ def bad_requests(good_image, count):
 
 class Serve(ServingTest):
     def sets_of_predict(self, *inputs):
-        self.run_program("predict", "runs/trees", *inputs, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
+        rules = [] if "--rule" in inputs else [f"--rule={rule}" for rule in RULES]
+        self.run_program("predict", "runs/trees", *inputs, *rules, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
         return [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
 
     def assert_same_sets(self, answered, expected):

@@ -57,7 +57,8 @@ class ServingTest(ProgramTest):
     def start_server(self, *arguments, model="runs/trees"):
         """Starts the program, and waits until it listens."""
         with open(self.folder / "serve.log", "w") as log:
-            command = [PROGRAM, "serve", model, "--port", "0", "--device", "cpu", *arguments]
+            rules = [] if any(word.startswith("--rule") for word in arguments) else [f"--rule={rule}" for rule in RULES]
+            command = [PROGRAM, "serve", model, "--port", "0", "--device", "cpu", *rules, *arguments]
             self.server = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=log)
         self.addCleanup(self.stop_server)
         self.address = line_with(self.server, "http://", seconds=120).split(" at ")[-1]

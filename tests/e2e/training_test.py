@@ -210,6 +210,14 @@ class Training(ProgramTest):
         self.assertEqual(disk("[last, val/top1]"), disk("[val/top1]"))
         self.assertNotEqual(disk("[val/top1]"), disk("[val/top1, val/top2]"))
 
+    def test_a_training_that_stays_at_the_accuracy_of_a_guess_is_warned_of_once(self):
+        # Four steps an epoch have no tenths whose losses could be compared.
+        settings = ("data.batch_size=120", "optimizer.lr=1e-12", "train.epochs=16")
+        done = self.train_tiny("still", *(word for setting in settings for word in ("--set", setting)))
+        self.assertEqual(done.stderr.count("the top-1 accuracy on the training images is"), 1, done.stderr)
+        self.assertRegex(done.stderr, r"after epoch 13 .* a guess among the 6 classes has 0\.1667")
+        self.assertNotIn("a guess among", self.train_tiny("fine", "--set", "train.epochs=4").stderr)
+
     def test_eval_repeats_the_results(self):
         trained = self.train_tiny()
         self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, trained.stdout)

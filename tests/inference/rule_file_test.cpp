@@ -54,6 +54,10 @@ TEST_CASE("rules of another temperature, or of other images, do not stay, and ar
   warmer.calibrated_on = "25 images of val";
   warmer.rules.front() = calibrated("conformal:lac:0.1");
   CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"top:1"});
+  warmer.inference = "fast";
+  warmer.rules.front() = calibrated("top:2");
+  CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"conformal:lac:0.1"});
+  CHECK(load_stored_rules(folder, "last", "abc", 3)->inference == "fast");
 }
 
 TEST_CASE("places stay as rules do, and later ones of the same name replace them") {

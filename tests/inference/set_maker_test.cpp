@@ -43,7 +43,7 @@ TEST_CASE("sets hold the best first, with their probabilities") {
   CHECK(maker(scores(), 0)[0][0].probabilities[2] == Approx(0.2));
 }
 
-TEST_CASE("without rules those that are calibrated answer, or the best few") {
+TEST_CASE("without rules the default rule answers, or the best few") {
   TrainedModel model = four_classes();
   CHECK(SetMaker(model, {}).rule_names() == std::vector<std::string>{"top:4"});
   CalibratedRule lac;
@@ -54,6 +54,12 @@ TEST_CASE("without rules those that are calibrated answer, or the best few") {
   const SetMaker maker(model, {});
   CHECK(maker.rule_names() == std::vector<std::string>{"conformal:lac:0.1"});
   CHECK(members(maker) == Members{0, 1});
+  CalibratedRule average{.rule = parse_set_rule("average:2"), .classes = 4, .thresholds = {0.1}};
+  model.rules->rules = {average, lac};
+  CHECK(SetMaker(model, {}).rule_names() == std::vector<std::string>{"conformal:lac:0.1"});
+  model.rules->chosen = "average:2";
+  CHECK(SetMaker(model, {}).rule_names() == std::vector<std::string>{"average:2"});
+  model.rules.emplace().rules = {lac};
   CHECK_THROWS_WITH(SetMaker(model, {"conformal:aps:0.1"}),
                     Contains("conformal:aps:0.1 is not calibrated") && Contains("calibrated are: conformal:lac:0.1"));
 }
@@ -166,7 +172,6 @@ TEST_CASE("at a place no set has a class that does not occur") {
   CHECK(said("2 of the 4 classes"));
   CHECK(said("yew"));
   CHECK(said("is 3 of 5"));
-  CHECK(said("average:2"));
   CHECK_THROWS_WITH(SetMaker(model, {"average:2"}, {.only = only}), Contains("average:2"));
 }
 

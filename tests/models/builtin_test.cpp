@@ -1,5 +1,6 @@
 // Properties of every model that a config can name.
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <map>
@@ -334,6 +335,45 @@ TEST_CASE("activations that are computed again give the same scores, gradients a
     for (size_t i = 0; i < expected.size(); ++i) {
       CAPTURE(expected[i].first);
       CHECK(at::equal(got[i].second, expected[i].second));
+    }
+  }
+}
+
+// Batch statistics as training might leave them, so that folding them shows.
+void make_statistics_uneven(Model& model) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (name.ends_with("running_mean")) tensor.normal_(0, 0.1);
+    if (name.ends_with("running_var")) tensor.uniform_(0.7, 1.4);
+  }
+}
+
+TEST_CASE("the fast form of every model gives its scores and features, and bf16 about them") {
+  for (const ModelEntry& entry : models().entries()) {
+    const std::string& name = entry.name;
+    if (!is_quick(name) || name == kHeadOnly) continue;
+    CAPTURE(name);
+    const auto model = build_model(name);
+    make_statistics_uneven(*model);
+    model->eval();
+    const c10::InferenceMode inference;
+    const bool has_one_size = model->patch_grid().has_value() || name.starts_with("densenet40") || name == "densenet";
+    std::vector<at::Tensor> images{images_for(name), images_for(name, 1),
+                                   images_for(name, 3).contiguous(at::MemoryFormat::ChannelsLast)};
+    if (!has_one_size) images.push_back(at::randn({1, 3, small(entry).height + 9, small(entry).width + 22}));
+    std::vector<ModelOutput> exact;
+    for (const at::Tensor& x : images) exact.push_back(model->forward(x));
+    for (const InferenceForm form : {InferenceForm::kFast, InferenceForm::kBf16}) {
+      model->prepare(form);
+      for (size_t i = 0; i < images.size(); ++i) {
+        CAPTURE(static_cast<int>(form), i);
+        const ModelOutput output = model->forward(images[i]);
+        REQUIRE(output.scores.scalar_type() == at::kFloat);
+        const double most = form == InferenceForm::kFast ? network_tolerance(at::kFloat) : 0.1;
+        const auto scale = [](const at::Tensor& x) { return std::max(1.0, x.abs().max().item<double>()); };
+        CHECK((output.scores - exact[i].scores).abs().max().item<double>() <= most * scale(exact[i].scores));
+        CHECK((output.features - exact[i].features).abs().max().item<double>() <= most * scale(exact[i].features));
+      }
     }
   }
 }

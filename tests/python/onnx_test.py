@@ -155,6 +155,7 @@ class Export(TensorTest):
                 self.assertEqual([row.nonzero()[0].tolist() for row in sets], expected)
                 self.assertGreater(len({len(row) for row in expected}), 0 if rule == "top:2" else 1)
                 facts = session.get_modelmeta().custom_metadata_map
+                self.assertIn("the shorter side is scaled to", facts["preprocessing"])
                 self.assertEqual((facts["rule"], json.loads(facts["classes"])), (rule, [f"class_{c}" for c in range(CLASSES)]))
 
     def test_rules_of_a_network_that_is_sure(self):

@@ -54,8 +54,8 @@ std::string conformal_guarantee(const SetRule& rule) {
         level);
   }
   return fmt::format(fmt::runtime(coverage_of(rule)), level) +
-         "; needs calibration images that are exchangeable with it and chose nothing, neither weights nor an epoch nor a "
-         "parameter";
+         "; needs new images like those that calibrated, which chose nothing before: neither weights nor an epoch nor a "
+         "setting";
 }
 
 }  // namespace

@@ -210,8 +210,9 @@ SetRule rule_of(const std::string& name) {
   }
 }
 
-constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
-                     *kCalibratedOn = "calibrated_on", *kRules = "rules", *kPlaces = "places";
+constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kChosen = "default",
+                     *kTemperature = "temperature", *kCalibratedOn = "calibrated_on", *kRules = "rules",
+                     *kPlaces = "places", *kInference = "inference";
 constexpr size_t kMostDepth = 16;
 
 Json json_of(const CalibratedPlace& place) {
@@ -255,6 +256,10 @@ StoredRules from_json(const Json& json, int64_t classes) {
   if (!(stored.temperature > 0) || !std::isfinite(stored.temperature)) throw RunError("the temperature is not above 0");
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
+  stored.inference = json.value(kInference, stored.inference);  // earlier versions knew no other
+  if (stored.inference != "exact" && stored.inference != "fast" && stored.inference != "bf16") {
+    throw RunError("'inference' is none of exact, fast and bf16");
+  }
   for (const Json& rule : json.at(kRules)) {
     if (version > 1 && !rule.contains("version")) throw RunError("a rule has no version");
     try {
@@ -266,6 +271,12 @@ StoredRules from_json(const Json& json, int64_t classes) {
   if (json.contains(kPlaces)) {
     for (const Json& place : member(json, kPlaces, is_array)) stored.places.push_back(place_of(place, classes));
   }
+  stored.chosen = json.value(kChosen, std::string());
+  const auto is_chosen = [&](const SetRule& rule) { return rule.name() == stored.chosen; };
+  if (!stored.chosen.empty() && std::ranges::none_of(stored.rules, is_chosen, &CalibratedRule::rule) &&
+      std::ranges::none_of(stored.outdated, is_chosen)) {
+    throw RunError(fmt::format("the default rule {} is none of the rules", shown(stored.chosen)));
+  }
   return stored;
 }
 
@@ -276,6 +287,27 @@ bool is_place_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongest &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
              std::string_view::npos;
+}
+
+bool is_always_full(const CalibratedRule& rule) {
+  return !rule.thresholds.empty() && std::ranges::all_of(rule.thresholds, [](const DoubleDouble& threshold) {
+    return threshold.high == kAlwaysIn;
+  });
+}
+
+const CalibratedRule* default_rule(std::span<const CalibratedRule> rules, const std::string& chosen) {
+  const CalibratedRule* best = nullptr;
+  bool is_lac = false;
+  for (const CalibratedRule& rule : rules) {
+    if (rule.rule.name() == chosen) return &rule;
+    if (!needs_images(rule.rule) || is_always_full(rule)) continue;
+    const bool lac = rule.rule.kind == SetRule::Kind::kConformal && rule.rule.score == ConformalScore::kLac &&
+                     rule.rule.threshold == ConformalThreshold::kMarginal;
+    if (best && (is_lac || !lac)) continue;
+    best = &rule;
+    is_lac = lac;
+  }
+  return best;
 }
 
 OutdatedRule::OutdatedRule(const SetRule& outdated)
@@ -367,7 +399,9 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
 std::string to_text(const StoredRules& stored) {
   Json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
+  json[kInference] = stored.inference;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
+  if (!stored.chosen.empty()) json[kChosen] = stored.chosen;
   Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
   json[kRules] = std::move(rules);

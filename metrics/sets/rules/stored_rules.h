@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,20 @@ struct StoredRules {
   double temperature = 1;              // scores are divided by it, after the loss' score scale, before rules see them
   std::string calibrated_on;           // a phrase: "the calibration share of val, 1,200 images"
   std::string checkpoint_sha256 = {};  // digest of the weights that they are for
+  std::string inference = "exact";     // the form in which the model computed the scores (run.inference)
   std::vector<CalibratedRule> rules = {};
   std::vector<CalibratedPlace> places = {};
   std::vector<SetRule> outdated = {};  // in what was read: those that must be calibrated again (OutdatedRule)
+  std::string chosen = {};             // the name of the rule of `rules` that answers unless another is asked for
 };
+
+/// Whether the rule answers every image with all classes: it had too few calibration images.
+bool is_always_full(const CalibratedRule& rule);
+
+/// The rule that answers unless another is asked for: the chosen one; else the first conformal:lac for all images, else
+/// the first rule that was calibrated, of those that do not answer with all classes every time. Null where there is
+/// none.
+const CalibratedRule* default_rule(std::span<const CalibratedRule> rules, const std::string& chosen);
 
 /// JSON on one line, without the outdated rules; stored_rules_from_text() of it gives every bit back.
 std::string to_text(const StoredRules& rules);

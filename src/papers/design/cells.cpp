@@ -78,6 +78,7 @@ ExperimentKeys experiment_of(const config::Config& config) {
                                             "select",
                                             "run.dir",
                                             "run.threads",
+                                            "run.inference",
                                             "eval.top_k",
                                             "eval.average_k",
                                             "eval.count_bins",

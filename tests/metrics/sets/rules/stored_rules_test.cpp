@@ -215,6 +215,27 @@ TEST_CASE("rules come back from text to the bit") {
   CHECK(to_text(read) == to_text(rules));
 }
 
+TEST_CASE("the rule that answers is the chosen one, else the first that leaves a class out, lac before others") {
+  const auto rule = [](const char* name, double threshold) {
+    return CalibratedRule{.rule = parse_set_rule(name), .classes = 3, .thresholds = {threshold}, .guarantee = "g"};
+  };
+  StoredRules rules{.calibrated_on = "20 images", .rules = {rule("conformal:lac:0.01", kInfinity)}};
+  rules.rules.push_back({.rule = parse_set_rule("top:2"), .classes = 3, .guarantee = "g"});
+  CHECK(is_always_full(rules.rules[0]));
+  CHECK_FALSE(is_always_full(rules.rules[1]));
+  CHECK(default_rule(rules.rules, rules.chosen) == nullptr);
+  rules.rules.push_back(rule("average:2", 0.2));
+  CHECK(default_rule(rules.rules, rules.chosen)->rule.name() == "average:2");
+  rules.rules.push_back(rule("conformal:lac:0.1", -0.2));
+  rules.rules.push_back(rule("conformal:lac:0.05", -0.1));
+  CHECK(default_rule(rules.rules, rules.chosen)->rule.name() == "conformal:lac:0.1");
+  rules.chosen = "top:2";
+  const StoredRules read = stored_rules_from_text(to_text(rules), 3, "a file");
+  CHECK(default_rule(read.rules, read.chosen)->rule.name() == "top:2");
+  rules.chosen = "top:1";
+  CHECK_THROWS_WITH(stored_rules_from_text(to_text(rules), 3, "a file"), Contains("top:1 is none of the rules"));
+}
+
 TEST_CASE("a file of version 1 keeps its rules, but for those that mean something else today") {
   // As version 1 wrote them, for three classes.
   const std::string text =
@@ -234,6 +255,20 @@ TEST_CASE("a file of version 1 keeps its rules, but for those that mean somethin
   const StoredRules again = stored_rules_from_text(to_text(read), 3, "a file");
   CHECK(again.rules.size() == 2);
   CHECK(again.outdated.empty());
+}
+
+TEST_CASE("rules keep the form of inference, which is exact in earlier versions") {
+  StoredRules rules = some_rules();
+  rules.inference = "bf16";
+  std::string text = to_text(rules);
+  CHECK(stored_rules_from_text(text, 3, "a file").inference == "bf16");
+  const std::string form = "\"inference\":\"bf16\",";
+  REQUIRE(text.find(form) != std::string::npos);
+  std::string other = text;
+  text.erase(text.find(form), form.size());
+  CHECK(stored_rules_from_text(text, 3, "a file").inference == "exact");
+  other.replace(other.find("bf16"), 4, "int8");
+  CHECK_THROWS_WITH(stored_rules_from_text(other, 3, "a file"), Contains("none of exact, fast and bf16"));
 }
 
 TEST_CASE("text that is no rules of a model is refused, with its place") {

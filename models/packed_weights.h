@@ -1,0 +1,50 @@
+// Weights of layers as oneDNN takes them, for networks that are no longer trained.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "models/activation.h"
+
+namespace settrain {
+
+struct ConvolutionGeometry {
+  int64_t stride, padding, groups;
+  int64_t side_padding = padding;  // on the left and on the right
+};
+
+/// Weights of a convolution, [out, in / groups, height, width], and its bias [out], as one operation takes them with
+/// the sum and the activation behind it. On the CPU float32 and bfloat16 weights are laid out for oneDNN; all others
+/// are kept as they are, and ATen computes with them.
+class PackedConvolution {
+ public:
+  /// Rounds both to `type`.
+  PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, const ConvolutionGeometry& geometry,
+                    at::ScalarType type);
+
+  /// activation(x convolved + bias + added): x [batch, in, height, width] of any type, the result in the weights' type
+  /// with the channels last. `added` has the result's shape, or is undefined.
+  at::Tensor operator()(const at::Tensor& x, const ConvolutionGeometry& geometry, Activation activation,
+                        const at::Tensor& added) const;
+
+ private:
+  at::ScalarType type_;
+  bool is_packed_;
+  at::Tensor weight_, bias_;
+};
+
+/// The same for a linear layer, weight [out, in] and bias [out]: a 1x1 convolution, since oneDNN lays out the weights
+/// of its linear layers for one number of rows alone.
+class PackedLinear {
+ public:
+  PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
+
+  /// activation(x weight^T + bias + added): x [..., in], `added` [..., out] or undefined.
+  at::Tensor operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
+
+ private:
+  PackedConvolution convolution_;
+};
+
+}  // namespace settrain
