@@ -98,7 +98,7 @@ void Convolution::prepare(InferenceForm form) {
     weight = weight * scale.view({-1, 1, 1, 1});
     bias = bias * scale + shift;
   }
-  packed_.emplace(weight, bias, geometry_, packed_type(form, weight_));
+  packed_.emplace(weight, bias, packed_type(form, weight_));
 }
 
 at::Tensor Convolution::plain(const at::Tensor& x) const {
@@ -107,7 +107,7 @@ at::Tensor Convolution::plain(const at::Tensor& x) const {
   return convolved(in, weight_, bias_, left);
 }
 
-at::Tensor Convolution::packed(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
+at::Tensor Convolution::packed(const at::Tensor& x, Activation activation, const at::Tensor& added) {
   ConvolutionGeometry left = geometry_;
   const at::Tensor in = padded(x, left);
   return (*packed_)(in, left, activation, added);
@@ -165,22 +165,30 @@ void BatchNorm::prepare(InferenceForm form) {
   shift_ = is_prepared() ? shift.to(at::kFloat) : at::Tensor();
 }
 
-at::Tensor BatchNorm::rectified_norm(const at::Tensor& x) {
-  // Pixels one behind the other, each with its channels together: where they are a part of more channels, too.
-  const bool has_rows =
-      x.stride(1) == 1 && x.stride(2) == x.size(3) * x.stride(3) && x.stride(0) == x.size(2) * x.stride(2);
-  if (!scale_.defined() || !x.is_cpu() || x.scalar_type() != at::kFloat || !has_rows) return rectified(forward(x));
+template <class T>
+at::Tensor BatchNorm::rectified_rows(const at::Tensor& x) const {
   const at::Tensor y = at::empty(x.sizes(), x.options(), at::MemoryFormat::ChannelsLast);
   const int64_t rows = x.size(0) * x.size(2) * x.size(3), stride = x.stride(3);
   constexpr int64_t kGrain = 16384;  // numbers of a task
-  const auto *from = x.const_data_ptr<float>(), *scale = scale_.const_data_ptr<float>(),
-             *shift = shift_.const_data_ptr<float>();
-  auto* to = y.mutable_data_ptr<float>();
+  const auto *scale = scale_.const_data_ptr<float>(), *shift = shift_.const_data_ptr<float>();
+  const T* from = x.const_data_ptr<T>();
+  T* to = y.mutable_data_ptr<T>();
   at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / channels()), [&](int64_t begin, int64_t end) {
     rectify_norm_rows(from + begin * stride, stride, end - begin, channels(), scale, shift, to + begin * channels(),
                       channels());
   });
   return y;
+}
+
+at::Tensor BatchNorm::rectified_norm(const at::Tensor& x) {
+  // Pixels one behind the other, each with its channels together: where they are a part of more channels, too.
+  const bool has_rows =
+      x.stride(1) == 1 && x.stride(2) == x.size(3) * x.stride(3) && x.stride(0) == x.size(2) * x.stride(2);
+  if (scale_.defined() && x.is_cpu() && has_rows) {
+    if (x.scalar_type() == at::kFloat) return rectified_rows<float>(x);
+    if (x.scalar_type() == at::kBFloat16) return rectified_rows<c10::BFloat16>(x);
+  }
+  return rectified(forward(x));
 }
 
 // In float32 at least, by the mean first: a variance from sums of squares would cancel.
@@ -249,7 +257,7 @@ at::Tensor LinearLayer::forward_into(Activation activation, const at::Tensor& x)
   return packed_ ? (*packed_)(x, activation, {}) : activated(linear_map(x, weight_, bias_), activation);
 }
 
-at::Tensor LinearLayer::scaled_onto(const at::Tensor& added, const at::Tensor& x) const {
+at::Tensor LinearLayer::scaled_onto(const at::Tensor& added, const at::Tensor& x) {
   return packed_.value()(x, Activation::kNone, added);
 }
 

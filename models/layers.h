@@ -72,7 +72,7 @@ class Convolution : public Layer {
 
  private:
   at::Tensor plain(const at::Tensor& x) const;
-  at::Tensor packed(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
+  at::Tensor packed(const at::Tensor& x, Activation activation, const at::Tensor& added);
 
   ConvolutionGeometry geometry_;
   at::Tensor weight_, bias_;
@@ -114,6 +114,8 @@ class BatchNorm : public Layer {
   void share_statistics(SumOverProcesses sum) { sum_ = std::move(sum); }
 
  private:
+  template <class T>
+  at::Tensor rectified_rows(const at::Tensor& x) const;
   at::Tensor normalised_together(const at::Tensor& x);
 
   BatchNormOptions options_;
@@ -149,7 +151,7 @@ class LinearLayer : public Layer {
   void set_scale(const at::Tensor& scale) { scale_ = scale; }
 
   /// added + scale * forward(x) in one operation; of a prepared layer. `added`: [..., out].
-  at::Tensor scaled_onto(const at::Tensor& added, const at::Tensor& x) const;
+  at::Tensor scaled_onto(const at::Tensor& added, const at::Tensor& x);
 
  private:
   at::Tensor weight_, bias_, scale_;

@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/linear.h>
 
 #include <array>
 #include <optional>
@@ -76,13 +77,13 @@ at::Tensor finished(at::Tensor product, const at::Tensor& added, Activation acti
   return activated(added.defined() ? product + added : std::move(product), activation);
 }
 
-at::Tensor packed_convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry) {
+at::Tensor packed_convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry, at::IntArrayRef sizes) {
   static const auto pack =
       find_operator<at::Tensor(const at::Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
                                c10::OptionalArrayRef<int64_t>)>("mkldnn::_reorder_convolution_weight");
   const std::array<int64_t, 2> padding{geometry.padding, geometry.side_padding},
       stride{geometry.stride, geometry.stride};
-  return pack.call(weight, padding, stride, kDilation, geometry.groups, std::nullopt);
+  return pack.call(weight, padding, stride, kDilation, geometry.groups, sizes);
 }
 
 /// [..., features] as the pixels of an image, [1, features, rows, 1] with the channels last.
@@ -92,15 +93,14 @@ at::Tensor as_pixels(const at::Tensor& x) {
 
 }  // namespace
 
-PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor& bias,
-                                     const ConvolutionGeometry& geometry, at::ScalarType type)
-    : type_(type), is_packed_(can_pack(weight, type)), bias_(bias.to(type)) {
-  weight_ = weight.to(type).contiguous(at::MemoryFormat::ChannelsLast);
-  if (is_packed_) weight_ = packed_convolution(weight_, geometry);
-}
+PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type)
+    : type_(type),
+      is_packed_(can_pack(weight, type)),
+      weight_(weight.to(type).contiguous(at::MemoryFormat::ChannelsLast)),
+      bias_(bias.to(type)) {}
 
 at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionGeometry& geometry,
-                                         Activation activation, const at::Tensor& added) const {
+                                         Activation activation, const at::Tensor& added) {
   using Unary = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&, at::IntArrayRef,
                            at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view, Scalars, OptionalText);
   using Binary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
@@ -114,6 +114,7 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   if (!is_packed_) {
     return finished(at::conv2d(input, weight_, bias_, stride, padding, kDilation, geometry.groups), added, activation);
   }
+  std::call_once(once_, [&] { weight_ = packed_convolution(weight_, geometry, input.sizes()); });
   if (!is_summand(added, type_)) {
     const auto [name, numbers, formula] = words_of(added.defined() ? Activation::kNone : activation);
     const at::Tensor y =
@@ -127,12 +128,23 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   return rectifies ? y : activated(y, activation);
 }
 
-PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type)
-    : convolution_(weight.unsqueeze(2).unsqueeze(3), bias, kPointwise, type) {}
+PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type) {
+  if (type == at::kBFloat16 && can_pack(weight, type)) {
+    convolution_.emplace(weight.unsqueeze(2).unsqueeze(3), bias, type);
+  } else {
+    weight_ = weight.to(type);
+    bias_ = bias.to(type);
+  }
+}
 
-at::Tensor PackedLinear::operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
+at::Tensor PackedLinear::operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) {
+  if (!convolution_) {
+    at::Tensor product = at::linear(x.to(weight_.scalar_type()), weight_, bias_);
+    if (added.defined()) product.add_(added);
+    return activated(std::move(product), activation);
+  }
   const at::Tensor y =
-      convolution_(as_pixels(x), kPointwise, activation, added.defined() ? as_pixels(added) : at::Tensor());
+      (*convolution_)(as_pixels(x), kPointwise, activation, added.defined() ? as_pixels(added) : at::Tensor());
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = y.size(1);
   return y.permute({0, 2, 3, 1}).reshape(sizes);

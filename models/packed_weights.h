@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
 
 #include "models/activation.h"
 
@@ -20,31 +22,34 @@ struct ConvolutionGeometry {
 class PackedConvolution {
  public:
   /// Rounds both to `type`.
-  PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, const ConvolutionGeometry& geometry,
-                    at::ScalarType type);
+  PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
 
   /// activation(x convolved + bias + added): x [batch, in, height, width] of any type, the result in the weights' type
-  /// with the channels last. `added` has the result's shape, or is undefined.
+  /// with the channels last. `added` has the result's shape, or is undefined. The first call lays the weights out as
+  /// suits its shapes; for others oneDNN may have to lay them out anew in each call.
   at::Tensor operator()(const at::Tensor& x, const ConvolutionGeometry& geometry, Activation activation,
-                        const at::Tensor& added) const;
+                        const at::Tensor& added);
 
  private:
   at::ScalarType type_;
   bool is_packed_;
+  std::once_flag once_;
   at::Tensor weight_, bias_;
 };
 
-/// The same for a linear layer, weight [out, in] and bias [out]: a 1x1 convolution, since oneDNN lays out the weights
-/// of its linear layers for one number of rows alone.
+/// The same for a linear layer, weight [out, in] and bias [out]. oneDNN lays out the weights of its own linear layers
+/// for one number of rows alone. So a bfloat16 layer is a 1x1 convolution, and a float32 one an ordinary product, which
+/// MKL computes faster than oneDNN convolves.
 class PackedLinear {
  public:
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
 
   /// activation(x weight^T + bias + added): x [..., in], `added` [..., out] or undefined.
-  at::Tensor operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
+  at::Tensor operator()(const at::Tensor& x, Activation activation, const at::Tensor& added);
 
  private:
-  PackedConvolution convolution_;
+  std::optional<PackedConvolution> convolution_;
+  at::Tensor weight_, bias_;  // where it is none
 };
 
 }  // namespace settrain

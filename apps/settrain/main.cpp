@@ -196,6 +196,5 @@ int run_command_line(int argc, char** argv) {
 }  // namespace settrain
 
 int main(int argc, char** argv) {
-  settrain::keep_onednn_from_amx();
   settrain::end_process(settrain::run_command_line(argc, argv));
 }

@@ -36,9 +36,8 @@ void share_arenas();
 /// Hands freed memory back to the system, as far as the C library keeps some. Does nothing where it is not glibc.
 void give_back_freed_memory();
 
-/// Keeps oneDNN, LibTorch's library of CPU kernels, from AMX, the matrix instructions of Intel's Xeons since 2023:
-/// LibTorch 2.11's backward pass of strided bf16 convolutions ends there in an illegal instruction (SIGILL), in Python
-/// too. AVX-512 with bf16 is used instead. A value that the environment has already stays. To be called before LibTorch
+/// Keeps oneDNN, LibTorch's library of CPU kernels, from AMX, the matrix instructions of Intel's Xeons since 2023.
+/// AVX-512 with bf16 is used instead. A value that the environment has already stays. To be called before LibTorch
 /// computes anything.
 void keep_onednn_from_amx();
 

@@ -1,16 +1,30 @@
 #include "src/train/compute_policy.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/cpu/Utils.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "models/autocast.h"
 #include "models/model.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/core/process.h"
 #include "src/core/random.h"
 #include "src/cuda/cuda_library.h"
@@ -49,7 +63,67 @@ at::Tensor normalised(const at::Tensor& bytes, const ComputePolicy& policy) {
   return policy.device.is_cpu() && policy.bf16 ? numbers.to(at::kBFloat16) : numbers;
 }
 
+bool is_bf16(const TrainOptions& options) {
+  return options.precision == "bf16";
+}
+
+// Whether this processor and system have AMX, the matrix instructions of Intel's Xeons since 2023.
+bool has_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  return __builtin_cpu_supports("avx512bf16") && at::cpu::init_amx();
+#else
+  return false;
+#endif
+}
+
+// The backward pass of strided bf16 convolutions, for which a LibTorch 2.11 was seen to end in an illegal instruction
+// where it takes AMX.
+void compute_strided_gradients() {
+  const c10::NoGradGuard no_grad;
+  for (const int64_t kernel : {1, 3}) {
+    for (const int64_t in : {3, 64}) {
+      const auto options = at::TensorOptions(at::kBFloat16).memory_format(at::MemoryFormat::ChannelsLast);
+      const at::Tensor x = at::ones({2, in, 16, 16}, options), weight = at::ones({64, in, kernel, kernel}, options);
+      const std::array<int64_t, 2> stride{2, 2}, padding{kernel / 2, kernel / 2}, dilation{1, 1}, none{0, 0};
+      const at::Tensor y = at::conv2d(x, weight, {}, stride, padding, dilation);
+      at::convolution_backward(y, x, weight, std::nullopt, stride, padding, dilation, false, none, 1,
+                               {true, true, false});
+    }
+  }
+}
+
+// Whether compute_strided_gradients() survives, tried in a child process, which computes in one thread.
+bool gradients_survive_amx() {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    std::signal(SIGILL, SIG_DFL);
+    at::set_num_threads(1);
+    try {
+      compute_strided_gradients();
+    } catch (...) {
+      std::_Exit(1);
+    }
+    std::_Exit(0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
+}
+
 }  // namespace
+
+void keep_training_from_broken_amx(const TrainOptions& options, at::Device device) {
+  if (!is_bf16(options) || !device.is_cpu() || environment_variable("ONEDNN_MAX_CPU_ISA") || !has_amx()) return;
+  static const bool survives = gradients_survive_amx();
+  if (survives) return;
+  log::info("[run] the gradients of bf16 convolutions fail with this processor's AMX; AVX-512 is used");
+  keep_onednn_from_amx();
+}
 
 at::Device find_device(const std::string& name) {
   if (name == "auto") return at::Device(has_gpu() ? at::kCUDA : at::kCPU);
@@ -118,7 +192,7 @@ PixelFormat ComputePolicy::pixel_format() const {
 
 ComputePolicy make_compute_policy(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
   forbid_tf32();
-  ComputePolicy policy{device, options.precision == "bf16", options.channels_last == config::Switch::kOn};
+  ComputePolicy policy{device, is_bf16(options), options.channels_last == config::Switch::kOn};
   if (device.is_cpu() || at::hasCUDA()) {
     policy.mean = per_channel(normalisation.mean, device);
     policy.std = per_channel(normalisation.std, device);

@@ -22,6 +22,12 @@ at::Device find_device(const std::string& name);
 /// config says; its run.threads is resolved.
 void prepare_process(const config::Config& config, at::Device device);
 
+/// Where the options train in bf16 on a CPU with AMX, tries in a child process whether the gradients of strided
+/// convolutions survive it, since a LibTorch 2.11 was seen to end in an illegal instruction there, and else keeps
+/// oneDNN to AVX-512. To be called before LibTorch computes anything and before there are compute threads: oneDNN looks
+/// once at what it may use.
+void keep_training_from_broken_amx(const TrainOptions& options, at::Device device);
+
 /// Returns once the device has finished what it was given.
 void wait_for(at::Device device);
 

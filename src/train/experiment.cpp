@@ -278,6 +278,7 @@ void build(const Registries& registries, FirstWeights weights, const std::option
            Experiment& run) {
   const config::Config& c = run.config;
   const bool load_weights = weights == FirstWeights::kPretrained;
+  keep_training_from_broken_amx(c.read<TrainOptions>("train"), run.device);
   prepare_process(c, run.device);
   load_described_data(registries, load_weights ? missing_pretrained(registries.models, c) : "", run);
   check_config(registries, run);

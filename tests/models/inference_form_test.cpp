@@ -120,6 +120,21 @@ TEST_CASE("a prepared norm with a ReLU takes some of the channels of a tensor, a
   }
 }
 
+TEST_CASE("a prepared norm with a ReLU rounds to the nearest bfloat16") {
+  const c10::InferenceMode inference;
+  at::manual_seed(5);
+  BatchNorm norm(19);
+  make_uneven(norm);
+  norm.eval();
+  norm.prepare(InferenceForm::kFast);
+  const at::Tensor x = at::randn({2, 19, 7, 9}).contiguous(at::MemoryFormat::ChannelsLast).to(at::kBFloat16);
+  x[1][3][2][1].fill_(std::numeric_limits<double>::quiet_NaN());
+  const at::Tensor got = norm.rectified_norm(x), expected = norm.rectified_norm(x.to(at::kFloat)).to(at::kBFloat16);
+  CHECK(got.scalar_type() == at::kBFloat16);
+  CHECK(got.isnan().equal(expected.isnan()));
+  CHECK(got.nan_to_num().equal(expected.nan_to_num()));
+}
+
 TEST_CASE("a prepared model is not trained, and is itself again without the form") {
   const auto model = make_small_resnet(8, 4, {}, {5, 3, 16, 16}, 0);
   make_uneven(*model);
