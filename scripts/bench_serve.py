@@ -1,8 +1,8 @@
 """`settrain serve` beside the same model behind a Python server, on the same cores, photographs one by one over HTTP.
 
 The contestants are processes that serve at once: settrain; Python's ThreadingHTTPServer; FastAPI under uvicorn where both are installed
-(`pip install fastapi 'uvicorn[standard]'`). Python's decode with Pillow, transform with torchvision and compute in inference mode, in
-the memory format that is faster there; with as many compute threads as settrain, and with one a request. Clients are threads of
+(`pip install fastapi 'uvicorn[standard]'`). Python's decode with Pillow, transform with torchvision and compute in PyTorch's inference mode, in
+the memory format that is faster there, or in ONNX Runtime where it is installed; with as many compute threads as settrain, and with one a request. Clients are threads of
 this process, each with one connection, which send the next photograph when the answer to the last has come. Only one contestant is under
 load at a time; who comes first alternates. Python's servers are in python_servers.py.
 """
@@ -167,10 +167,11 @@ def contestants_of(args, model, cores):
         kinds["fastapi"] = "FastAPI"
     else:
         print("[bench] fastapi and uvicorn are not both installed, and left out", file=sys.stderr)
-    for kind, title in kinds.items():
-        for threads in sorted({1, args.threads}):
-            command = [sys.executable, pathlib.Path(__file__).with_name("python_servers.py"), kind, args.model, model, threads, cores]
-            contestants[f"{title}, {threads} thread{'s' * (threads > 1)}"] = (command, threads)
+    engines = [engine for engine in ("torch", "onnxruntime") if importlib.util.find_spec(engine)]
+    for (kind, title), engine, threads in itertools.product(kinds.items(), engines, sorted({1, args.threads})):
+        server = pathlib.Path(__file__).with_name("python_servers.py")
+        command = [sys.executable, server, kind, engine, args.model, model, threads, cores]
+        contestants[f"{title}, {engine}, {threads} thread{'s' * (threads > 1)}"] = (command, threads)
     return contestants
 
 
@@ -191,9 +192,9 @@ def measure_rounds(args, servers, photographs):
 
 def print_results(clients, rounds):
     medians = {name: {key: statistics.median(one[name][key] for one in rounds) for key in COLUMNS} for name in rounds[0]}
-    print(f"{f'medians, clients: {clients}':<32}" + "".join(f"{title:>13}" for title in COLUMNS.values()))
+    print(f"{f'medians, clients: {clients}':<38}" + "".join(f"{title:>13}" for title in COLUMNS.values()))
     for name in medians:
-        print(f"{name:<32}" + "".join(f"{medians[name][key]:>13.1f}" for key in COLUMNS))
+        print(f"{name:<38}" + "".join(f"{medians[name][key]:>13.1f}" for key in COLUMNS))
     best = max((name for name in medians if name != SETTRAIN), key=lambda name: medians[name]["requests_per_second"])
     ratios = {key: [one[SETTRAIN][key] / one[best][key] for one in rounds] for key in RATIOS}
     for key, what in RATIOS.items():
@@ -221,7 +222,7 @@ def compare_serving(args):
         rounds = measure_rounds(args, servers, photographs)
     results = {clients: print_results(clients, measured) for clients, measured in rounds.items()}
     client_ms = statistics.median(one["client_ms"] for measured in rounds.values() for pair in measured for one in pair.values())
-    for package in ("torch", "torchvision", "pillow", "fastapi", "uvicorn"):
+    for package in ("torch", "torchvision", "onnxruntime", "pillow", "fastapi", "uvicorn"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[package] = importlib.metadata.version(package)
     print(f"{args.model}, {len(photographs)} photographs of {statistics.mean(map(len, photographs)) / 1024:.0f} KiB on average; "

@@ -1,6 +1,6 @@
 """A trained model behind a Python server, as a careful user would write it: what bench_serve.py compares `settrain serve` with.
 
-    python python_servers.py http|fastapi MODEL FILE THREADS CORES
+    python python_servers.py http|fastapi torch|onnxruntime MODEL FILE THREADS CORES
 
 MODEL is torchvision's name, FILE what `settrain export` wrote. Prints a line with the address when it listens.
 """
@@ -20,9 +20,9 @@ RULE, SET_SIZE = "top:5", 5
 
 
 class PythonModel:
-    """An exported model in torchvision, from the bytes of an image file to the answer that `settrain serve` gives."""
+    """An exported model in torchvision or ONNX Runtime, from the bytes of an image file to the answer that `settrain serve` gives."""
 
-    def __init__(self, name, file, threads, cores):
+    def __init__(self, engine, name, file, threads, cores):
         import torchvision
         from safetensors import safe_open
         from torchvision.transforms import v2
@@ -41,25 +41,46 @@ class PythonModel:
         ])  # fmt: skip
         # Requests that compute at once, each with threads of its own, would take more than the cores there are.
         self.turns = threading.BoundedSemaphore(max(1, cores // threads))
-        image = torch.randn(1, 3, height, width)
-        self.memory_format = min((torch.contiguous_format, torch.channels_last), key=lambda format: self._seconds(image, format))
-        self.model.to(memory_format=self.memory_format)
+        example = torch.randn(1, 3, height, width)
+        self.scores = {"torch": self._torch, "onnxruntime": self._onnx_runtime}[engine](example, threads)
 
-    @torch.inference_mode()
-    def _seconds(self, image, memory_format):
-        model, image, stamps = self.model.to(memory_format=memory_format), image.contiguous(memory_format=memory_format), []
-        for _ in range(9):
-            model(image)
-            stamps.append(time.perf_counter())
-        return min(after - before for before, after in itertools.pairwise(stamps))
+    def _torch(self, example, _threads):
+        """In the memory format that is faster."""
+
+        def scores(images, memory_format):
+            with torch.inference_mode():
+                return self.model(images.contiguous(memory_format=memory_format))
+
+        def seconds(memory_format):
+            self.model.to(memory_format=memory_format)
+            stamps = []
+            for _ in range(9):
+                scores(example, memory_format)
+                stamps.append(time.perf_counter())
+            return min(after - before for before, after in itertools.pairwise(stamps))
+
+        best = min((torch.contiguous_format, torch.channels_last), key=seconds)
+        self.model.to(memory_format=best)
+        return lambda images: scores(images, best)
+
+    def _onnx_runtime(self, example, threads):
+        import onnxruntime
+
+        file = io.BytesIO()
+        torch.onnx.export(self.model, (example,), file, dynamo=False)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
+        name = session.get_inputs()[0].name
+        return lambda images: torch.from_numpy(session.run(None, {name: images.numpy()})[0])
 
     def answer(self, photograph):
         """JSON."""
         from PIL import Image
 
         pixels = self.transform(Image.open(io.BytesIO(photograph)).convert("RGB")).unsqueeze(0)
-        with self.turns, torch.inference_mode():
-            probabilities, classes = self.model(pixels.contiguous(memory_format=self.memory_format)).softmax(1).topk(SET_SIZE)
+        with self.turns:
+            probabilities, classes = self.scores(pixels).softmax(1).topk(SET_SIZE)
         classes = classes[0].tolist()
         answer = {"size": len(classes), "names": [self.names[c] for c in classes], "classes": classes,
                   "probabilities": probabilities[0].tolist()}  # fmt: skip
@@ -107,6 +128,7 @@ def serve_fastapi(model, ready):
 
 
 if __name__ == "__main__":
-    served = PythonModel(*sys.argv[2:4], *map(int, sys.argv[4:6]))
-    serve_python = {"http": serve_http, "fastapi": serve_fastapi}[sys.argv[1]]
-    serve_python(served, lambda port: print(f"Serving {sys.argv[2]} at http://127.0.0.1:{port}, {served.memory_format}", flush=True))
+    kind, engine, name, file, *numbers = sys.argv[1:]
+    served = PythonModel(engine, name, file, *map(int, numbers))
+    serve_python = {"http": serve_http, "fastapi": serve_fastapi}[kind]
+    serve_python(served, lambda port: print(f"Serving {name} at http://127.0.0.1:{port}", flush=True))

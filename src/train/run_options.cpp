@@ -47,8 +47,9 @@ config::Keys RunOptions::keys() {
       key("inference", &RunOptions::inference, InferenceForm::kFast,
           "How `settrain predict`, `serve`, `scores` and `calibrate` compute; all else is exact. exact: as in training. "
           "fast: float32 with batch norms folded into convolutions, whose scores are those of exact but for rounding. "
-          "bf16: the same with bfloat16 inputs, for CPUs with AVX-512 BF16. Calibrated rules answer in the form that "
-          "they were calibrated with.",
+          "bf16: the same with bfloat16 inputs, three to five times as fast on CPUs with AMX (docs/benchmarks.md); a CPU "
+          "without instructions for it answers by exact. Calibrated rules answer in the form that they were calibrated "
+          "with.",
           inference_forms())
           .free(),
   };
@@ -84,7 +85,7 @@ config::Keys TrainOptions::keys() {
           config::auto_or("true", "false")),
       key("precision", &TrainOptions::precision, "float32",
           "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on CPUs "
-          "with AVX-512 BF16, slower on others, and meant to be faster on GPUs (not run on one yet). Weights, the head's "
+          "with AMX or AVX-512 BF16, slower on others, and meant to be faster on GPUs (not run on one yet). Weights, the head's "
           "scores and the loss stay float32. Evaluation uses the same precision.")
           .one_of({"float32", "bf16"}),
       key("channels_last", &TrainOptions::channels_last, config::Switch::kAuto,
