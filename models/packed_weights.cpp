@@ -66,9 +66,9 @@ bool can_pack(const at::Tensor& weight, at::ScalarType type) {
          (type == at::kFloat || type == at::kBFloat16);
 }
 
-/// Whether oneDNN adds it within the operation.
+/// Whether oneDNN adds it within the operation. It refuses one channel or one pixel, whose strides fit both layouts.
 bool is_summand(const at::Tensor& added, at::ScalarType type) {
-  return added.defined() && added.scalar_type() == type;
+  return added.defined() && added.scalar_type() == type && added.size(1) > 1 && added.size(2) * added.size(3) > 1;
 }
 
 /// Adds what the operation has left out.

@@ -1,6 +1,5 @@
 #include "src/train/step_result.h"
 
-#include <ATen/ops/argmax.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -74,7 +73,7 @@ at::Tensor StepMetrics::sums(const ModelOutput& output, const at::Tensor& labels
 
 void StepMetrics::fill(const at::Tensor& row, const LossInput& input, const LossValue& value) const {
   const c10::NoGradGuard no_grad;
-  const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
+  const at::Tensor correct = label_ranks(input.output.prediction(), input.labels).eq(0).sum();
   row[kLossSum].copy_(value.sum.detach());
   row[kCorrect].copy_(correct);
   if (!names_.empty()) row.slice(0, kFirstMeasured).copy_(sums(input.output, input.labels));

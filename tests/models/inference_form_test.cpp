@@ -50,6 +50,30 @@ TEST_CASE("a prepared unit computes what its convolution, norm and activation do
   }
 }
 
+TEST_CASE("a prepared unit adds what has one channel, one pixel or one image") {
+  const c10::InferenceMode inference;
+  for (const int64_t channels : {1, 2, 17}) {
+    for (const int64_t pixels : {1, 5}) {
+      for (const int64_t images : {1, 2}) {
+        CAPTURE(channels, pixels, images);
+        at::manual_seed(3);
+        torch::nn::Module owner;
+        const ConvolutionUnit unit(owner, "conv", "norm", {}, {channels, channels, 3, 1, 1, Activation::kRelu});
+        make_uneven(owner);
+        owner.eval();
+        const at::Tensor x = at::randn({images, channels, pixels, pixels}), added = at::randn_like(x);
+        const at::Tensor expected = unit(x), expected_sum = unit.onto(added, x, 0);
+        for (const auto& part : owner.children()) part->as<Layer>()->prepare(InferenceForm::kFast);
+        for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+          const at::Tensor input = x.contiguous(format), summand = added.contiguous(format);
+          CHECK(test::relative_error(unit(input), expected) <= network_tolerance(at::kFloat));
+          CHECK(test::relative_error(unit.onto(summand, input, 0), expected_sum) <= network_tolerance(at::kFloat));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a prepared unit in double computes as one that is not prepared") {
   at::manual_seed(3);
   torch::nn::Module owner;
