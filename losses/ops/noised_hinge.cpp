@@ -55,7 +55,8 @@ void backward_on_cpu(const NoisedHinge& hinge, int64_t begin, int64_t end, const
   }
 }
 
-// `hinge` points to the scores, labels and margins (where they are defined), contiguous, and to what else it needs.
+// `hinge` points to the scores, labels and margins (empty where all are hinge.margin), contiguous, and to what else it
+// needs.
 struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& scores, const at::Tensor& labels,
                             const at::Tensor& /*margins*/, const NoisedHinge& hinge) {
@@ -156,7 +157,8 @@ at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const 
   const bool has_kernel = has_loss_kernels(scores.device()) && scores.scalar_type() == at::kFloat;
   if (!has_kernel || input.method == LossMethod::kPlain) return plain_noised_hinge(scores, input, options, terms);
   const at::Tensor rows = scores.contiguous(), labels = input.labels.contiguous();
-  at::Tensor margins, noise;  // outlive the call of the kernel
+  // Both outlive the call of the kernel. Autograd takes no undefined tensor.
+  at::Tensor margins = at::empty({0}, scores.options()), noise;
   NoisedHinge hinge = describe(rows, labels, options, input.noise_key);
   hinge.margin = static_cast<float>(terms.margin);
   hinge.factor = static_cast<float>(terms.factor);
