@@ -22,11 +22,15 @@ struct ExactMarginOptions {
 
 // [batch] E[(s + epsilon z)_[K+1]] - s_y.
 at::Tensor smoothed_excess(const LossInput& input, const ExactTopkOptions& options) {
-  const at::Tensor& scores = input.output.scores;
+  const bool is_relative = options.epsilon == kSpreadOfScores;
+  const UnitSpread unit = is_relative ? unit_spread(input.output.scores) : UnitSpread{input.output.scores, {}};
   // Before the smoothed score: the backward pass goes the other way around. So it frees the gradient that the smoothed
   // score keeps before it makes one here.
-  const at::Tensor label = of_label(scores, input.labels);
-  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method).sub(label);
+  const at::Tensor label = of_label(unit.scores, input.labels);
+  const double epsilon = is_relative ? 1 : options.epsilon;
+  const at::Tensor excess =
+      exact_smoothed_topk(unit.scores, options.k + 1, epsilon, options.nodes, input.method).sub(label);
+  return is_relative ? excess.mul(unit.spread) : excess;
 }
 
 /// Per sample, z standard normal,
@@ -77,16 +81,9 @@ class ExactTopkImbalanced : public Loss {
 };
 
 // The declarations of loss.k, loss.epsilon and loss.nodes.
-config::Keys exact_topk_keys(double default_epsilon, const std::string& source) {
+config::Keys exact_topk_keys(double paper_epsilon, const std::string& source) {
   using Options = ExactTopkOptions;
-  return {set_size_key(&Options::k, 5, source),
-          config::key("epsilon", &Options::epsilon, default_epsilon,
-                      "Standard deviation of the noise over which the expectation is taken; 0 is the calibrated hinge. "
-                      "Default: " +
-                          source + ".")
-              .at_least(0)
-              .in("scores")
-              .by_epoch(),
+  return {set_size_key(&Options::k, 5, source), noise_key(&Options::epsilon, paper_epsilon, source),
           config::key("nodes", &Options::nodes, 48,
                       "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
               .at_least(4)
@@ -103,6 +100,7 @@ LossEntry exact_topk_entry() {
           .keys = config::joined(exact_topk_keys(0.2, "ICML 2022, section 4.4"),
                                  config::Keys{smoothed_margin_key(&ExactMarginOptions::margin)}),
           .make = construct<ExactTopk>,
+          .stall_advice = kNoiseStallAdvice,
           .has_kernels = true};
 }
 
@@ -115,6 +113,7 @@ LossEntry exact_topk_imbalanced_entry() {
                              ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")),
       .requirements = {.normalised_head = true, .class_counts = true},
       .make = construct<ExactTopkImbalanced>,
+      .stall_advice = kNoiseStallAdvice,
       .has_kernels = true};
 }
 

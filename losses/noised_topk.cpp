@@ -72,31 +72,19 @@ class NoisedTopkImbalanced : public Loss {
   bool scales_scores_;
 };
 
-// The declarations of loss.k, loss.epsilon and loss.num_draws. `source` ends the sentences: it says where the defaults
-// come from.
-config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::string& source) {
+// The declarations of loss.k, loss.epsilon and loss.num_draws. `source` says where the values of `of_paper` come from.
+config::Keys sampled_topk_keys(const SampledTopkOptions& of_paper, const std::string& source) {
   using Options = SampledTopkOptions;
   return {
-      set_size_key(&Options::k, defaults.k, source),
-      config::key(
-          "epsilon", &Options::epsilon, defaults.epsilon,
-          "Standard deviation of the noise on the scores; 0 is the calibrated hinge, which hardly trains. Raise "
-          "it if training stalls at the start. Default: " +
-              source + ".")
-          .at_least(0)
-          .in("scores")
-          .by_epoch(),
-      config::key("num_draws", &Options::num_draws, defaults.num_draws,
+      set_size_key(&Options::k, of_paper.k, source),
+      noise_key(&Options::epsilon, of_paper.epsilon, source),
+      config::key("num_draws", &Options::num_draws, of_paper.num_draws,
                   "Noise draws per sample (M in the thesis, B in the ICML paper). Default: " + source + ".")
           .at_least(1)
           .at_most(1000)
           .in("draws"),
   };
 }
-
-constexpr const char* kNoisedStallAdvice =
-    "Try a larger loss.epsilon: at the start all scores are close to each other, and an epsilon well above their "
-    "spread lets every class have its turn (1.0 for a linear head); or a schedule.warmup_epochs.";
 
 }  // namespace
 
@@ -107,7 +95,7 @@ LossEntry noised_topk_entry() {
           .keys = config::joined(sampled_topk_keys({.k = 5, .epsilon = 0.2, .num_draws = 10}, "ICML 2022, section 4.4"),
                                  config::Keys{smoothed_margin_key(&NoisedTopkOptions::margin)}),
           .make = construct<NoisedTopk>,
-          .stall_advice = kNoisedStallAdvice,
+          .stall_advice = kNoiseStallAdvice,
           .has_kernels = true};
 }
 
@@ -126,7 +114,7 @@ LossEntry noised_topk_imbalanced_entry() {
                                .one_of({"loss", "scores"})}),
           .requirements = {.normalised_head = true, .class_counts = true},
           .make = construct<NoisedTopkImbalanced>,
-          .stall_advice = kNoisedStallAdvice,
+          .stall_advice = kNoiseStallAdvice,
           .has_kernels = true};
 }
 

@@ -11,7 +11,6 @@
 
 #include "losses/kernels/noised_kernels.h"
 #include "losses/ops/loss_kernels.h"
-#include "losses/ops/score_ops.h"
 #include "losses/ops/smoothed_topk.h"
 #include "src/core/shape.h"
 
@@ -56,10 +55,11 @@ void backward_on_cpu(const NoisedHinge& hinge, int64_t begin, int64_t end, const
   }
 }
 
-// `hinge` points to the scores and the labels, contiguous, and to what else it needs.
+// `hinge` points to the scores, labels and margins (empty where all are hinge.margin), contiguous, and to what else it
+// needs.
 struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& scores, const at::Tensor& labels,
-                            const NoisedHinge& hinge) {
+                            const at::Tensor& /*margins*/, const NoisedHinge& hinge) {
     const at::Tensor losses = at::empty({hinge.batch}, scores.options());
     const at::Tensor chosen = at::empty({hinge.batch, hinge.draws}, scores.options().dtype(at::kInt));
     auto* const losses_data = losses.data_ptr<float>();
@@ -105,7 +105,9 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
       });
     }
 #endif
-    return {gradient, at::Tensor(), at::Tensor()};
+    at::Tensor of_margins;
+    if (context->needs_input_grad(2)) of_margins = outer.mul(losses.gt(0)).mul(hinge.factor);
+    return {gradient, at::Tensor(), of_margins, at::Tensor()};
   }
 };
 
@@ -142,11 +144,21 @@ at::Tensor plain_noised_hinge(const at::Tensor& scores, const LossInput& input, 
 
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms) {
+  if (options.epsilon == kSpreadOfScores) {
+    const UnitSpread unit = unit_spread(scores);
+    SampledTopkOptions unit_options = options;
+    unit_options.epsilon = 1;
+    const at::Tensor margins =
+        terms.margins.defined() ? terms.margins.div(unit.spread) : unit.spread.reciprocal().mul(terms.margin);
+    return noised_hinge(unit.scores, input, unit_options, {.margins = margins, .factor = terms.factor})
+        .mul(unit.spread);
+  }
   if (input.noise) check_shape("noise", input.noise->sizes(), {scores.size(0), options.num_draws, scores.size(1)});
   const bool has_kernel = has_loss_kernels(scores.device()) && scores.scalar_type() == at::kFloat;
   if (!has_kernel || input.method == LossMethod::kPlain) return plain_noised_hinge(scores, input, options, terms);
   const at::Tensor rows = scores.contiguous(), labels = input.labels.contiguous();
-  at::Tensor margins, noise;  // outlive the call of the kernel
+  // Both outlive the call of the kernel. Autograd takes no undefined tensor.
+  at::Tensor margins = at::empty({0}, scores.options()), noise;
   NoisedHinge hinge = describe(rows, labels, options, input.noise_key);
   hinge.margin = static_cast<float>(terms.margin);
   hinge.factor = static_cast<float>(terms.factor);
@@ -160,7 +172,7 @@ at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const 
     hinge.noise = noise.const_data_ptr<float>();
   }
   hinge.prune = input.method != LossMethod::kUnpruned && !input.noise;
-  return NoisedHingeFunction::apply(rows, labels, hinge);
+  return NoisedHingeFunction::apply(rows, labels, margins, hinge);
 }
 
 at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key) {

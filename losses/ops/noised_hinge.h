@@ -4,13 +4,14 @@
 #include <ATen/core/Tensor.h>
 
 #include "losses/ops/loss_input.h"
+#include "losses/ops/score_ops.h"
 
 namespace settrain {
 
 /// Members of the noised losses' keys.
 struct SampledTopkOptions {
   int64_t k;       // 1 <= k < classes
-  double epsilon;  // standard deviation of the noise, in units of the scores
+  double epsilon;  // standard deviation of the noise, in units of the scores; kSpreadOfScores: see unit_spread()
   int64_t num_draws;
 };
 
@@ -22,7 +23,10 @@ struct NoisedHingeTerms {
 };
 
 /// [batch] (factor (margin_i + t(s_i) - s_iy))_+ with t as smoothed_topk.h has it, of `scores` [batch, classes] float32
-/// or float64, and the labels, the noise key (or the noise) and the method of `input`. Differentiable by the scores.
+/// or float64, and the labels, the noise key (or the noise) and the method of `input`. Differentiable by the scores
+/// and the margins.
+/// With epsilon kSpreadOfScores the noise of each sample is as wide as its scores; the gradient is that of the whole
+/// formula, so that it also narrows the scores where that lowers t.
 ///
 /// float32 scores go through kernels, on the CPU and, in a build with CUDA kernels, on CUDA: no [batch, draws, classes]
 /// tensor exists, and noise is only drawn for classes that may come to rank K + 1 (the losses are the same to the last

@@ -85,4 +85,11 @@ at::Tensor ranked(const at::Tensor& scores, int64_t rank) {
   return nan_where_any(of_label(scores, rank_index(scores.detach(), rank - 1)), scores);
 }
 
+UnitSpread unit_spread(const at::Tensor& scores) {
+  constexpr double kLeast = 1e-12;  // where all scores are equal
+  const at::Tensor rows = scores.contiguous();
+  const at::Tensor spread = rows.std(/*dim=*/1, /*correction=*/0, /*keepdim=*/true).clamp_min(kLeast);
+  return {rows.sub(rows.mean(1, /*keepdim=*/true)).div(spread), spread.squeeze(1)};
+}
+
 }  // namespace settrain

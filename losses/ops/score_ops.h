@@ -25,4 +25,15 @@ at::Tensor rank_index(const at::Tensor& values, int64_t rank);
 /// has the gradient. NaN for a row that holds one.
 at::Tensor ranked(const at::Tensor& scores, int64_t rank);
 
+/// As loss.epsilon: the standard deviation of the noise is that of the sample's scores.
+inline constexpr double kSpreadOfScores = -1;
+
+/// Scores with mean 0 and standard deviation 1 in each row: noise of standard deviation 1 on them is noise of `spread`
+/// on the others. Both have a gradient. The spread is at least 1e-12, without a gradient where it would be less.
+struct UnitSpread {
+  at::Tensor scores;  // [batch, classes]
+  at::Tensor spread;  // [batch] the standard deviation of the row's scores, with the number of classes as divisor
+};
+UnitSpread unit_spread(const at::Tensor& scores);
+
 }  // namespace settrain

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "losses/ops/score_ops.h"
 #include "src/config/config.h"
 
 namespace settrain {
@@ -29,6 +30,27 @@ Options read_with_set_size(const config::Config& config, int64_t num_classes) {
   config.fail("loss.k", fmt::format("must be less than the number of classes: expected 1 to {} for {} classes, got {}",
                                     num_classes - 1, num_classes, options.k));
 }
+
+/// The declaration of loss.epsilon, which fills `member`. `source` says where `paper_epsilon` comes from.
+template <class Options>
+config::Key noise_key(double Options::*member, double paper_epsilon, const std::string& source) {
+  return config::key(
+             "epsilon", member, kSpreadOfScores,
+             fmt::format(
+                 "Standard deviation of the noise on the scores. auto: that of the sample's own scores, so "
+                 "that it grows with them and suits any head and learning rate. 0 is the calibrated hinge, "
+                 "which hardly trains, and so does a number far below the spread of the scores. Value of {}: {}.",
+                 source, paper_epsilon))
+      .at_least(0)
+      .word("auto", static_cast<int64_t>(kSpreadOfScores))
+      .in("scores")
+      .by_epoch();
+}
+
+/// LossEntry::stall_advice of the losses with this key.
+inline constexpr const char* kNoiseStallAdvice =
+    "Try loss.epsilon: auto, or a number well above the spread of the scores, which lets every class have its turn; or "
+    "a schedule.warmup_epochs.";
 
 /// The declaration of loss.margin, which fills `member`.
 template <class Options>

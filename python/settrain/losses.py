@@ -189,12 +189,12 @@ class NoisedTopK(NoisedLoss):
     """Noised top-K loss, for balanced data (Garcin et al., ICML 2022, eq. 10 to 12): (margin + t - s_y)_+, t the (K+1)-th largest of the
     scores with noise, averaged over draws.
 
-    epsilon: standard deviation of the noise; 1.0 suits a linear head at the start. num_draws: draws a sample.
+    epsilon: standard deviation of the noise; "auto" is that of the sample's own scores. num_draws: draws a sample.
     """
 
     name = "noised_topk"
 
-    def __init__(self, *, k: int = 5, epsilon: float = 0.2, num_draws: int = 10, margin: float = 1.0, **others) -> None:
+    def __init__(self, *, k: int = 5, epsilon: float | str = "auto", num_draws: int = 10, margin: float = 1.0, **others) -> None:
         super().__init__({"k": k, "epsilon": epsilon, "num_draws": num_draws, "margin": margin}, **others)
 
 
@@ -213,7 +213,7 @@ class NoisedTopKImbalanced(NoisedLoss):
         class_counts: Integers,
         *,
         k: int = 5,
-        epsilon: float = 0.01,
+        epsilon: float | str = "auto",
         num_draws: int = 5,
         max_margin: float = 0.2,
         scale: float = 60.0,
@@ -233,7 +233,7 @@ class ExactTopK(Loss):
 
     name = "exact_topk"
 
-    def __init__(self, *, k: int = 5, epsilon: float = 0.2, nodes: int = 48, margin: float = 1.0, **others) -> None:
+    def __init__(self, *, k: int = 5, epsilon: float | str = "auto", nodes: int = 48, margin: float = 1.0, **others) -> None:
         super().__init__({"k": k, "epsilon": epsilon, "nodes": nodes, "margin": margin}, **others)
 
 
@@ -250,7 +250,7 @@ class ExactTopKImbalanced(Loss):
         class_counts: Integers,
         *,
         k: int = 5,
-        epsilon: float = 0.01,
+        epsilon: float | str = "auto",
         nodes: int = 48,
         max_margin: float = 0.2,
         scale: float = 60.0,

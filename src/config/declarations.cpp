@@ -61,8 +61,10 @@ void Declarations::declare(const Section& section, const Variant* variant, const
       throw std::logic_error("the key '" + path + "' is declared twice");
     }
   }
-  if (!key.words.empty() && !std::holds_alternative<int64_t>(key.default_value)) {
-    throw std::logic_error("the key '" + path + "' has words, but is no integer");
+  const bool is_number =
+      std::holds_alternative<int64_t>(key.default_value) || std::holds_alternative<double>(key.default_value);
+  if (!key.words.empty() && !is_number) {
+    throw std::logic_error("the key '" + path + "' has words, but is no integer and no number");
   }
   if (key.changes && !std::holds_alternative<double>(key.default_value)) {
     throw std::logic_error("the key '" + path + "' changes by epoch, but is no number");

@@ -37,7 +37,7 @@ const Variant* find_variant(const Section& section, std::string_view name);
 
 /// The declarations of a schema, in its order; a section's selector comes first. Must not outlive the schema. Throws
 /// std::logic_error for a schema that is wrong in itself: a path declared twice for one variant, a default variant that
-/// does not exist, a key where a map is, words for what is no integer.
+/// does not exist, a key where a map is, words for what is no integer and no number.
 class Declarations {
  public:
   explicit Declarations(const Schema& schema);

@@ -5,6 +5,7 @@
 
 #include "src/config/declarations.h"
 #include "src/config/document.h"
+#include "src/config/value.h"
 
 namespace settrain::config {
 namespace {
@@ -84,9 +85,7 @@ struct TypeSchema {
 };
 
 Json default_json(const Key& key) {
-  for (const auto& [word, meaning] : key.words) {
-    if (key.default_value == Value(meaning)) return word;
-  }
+  if (const std::string* word = word_for(key, key.default_value)) return *word;
   return std::visit([](const auto& value) { return Json(value); }, key.default_value);
 }
 

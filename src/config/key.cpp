@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/config/value.h"
 #include "src/core/text.h"
 
 namespace settrain::config {
@@ -51,6 +52,7 @@ Keys curve_keys(const Key& key) {
   to.name = key.name + ".to";
   to.help = "Value in the last epoch.";
   to.changes = false;
+  to.words.clear();
   from = to;
   from.name = key.name + ".from";
   from.help = "Value in the first epoch.";
@@ -96,8 +98,7 @@ std::string whole_error(const Key& key, const Value& value) {
 
 bool is_optional(const Key& key) {
   const auto is_accepted = [&key](const Value& element) {
-    const auto means = [&element](const auto& word) { return element == Value(word.second); };
-    if (std::any_of(key.words.begin(), key.words.end(), means)) return true;
+    if (word_for(key, element)) return true;
     // The text that replaces a ${...} is known only when a file is loaded.
     const auto* text = std::get_if<std::string>(&element);
     return (text && text->find("${") != std::string::npos) || element_error(key, element).empty();

@@ -57,13 +57,8 @@ struct Formatter {
   bool escape;  // the ${ of texts
 
   std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(int64_t value) const {
-    for (const auto& [word, meaning] : key.words) {
-      if (meaning == value) return yaml_text(word);
-    }
-    return std::to_string(value);
-  }
-  std::string operator()(double value) const { return format_real(value); }
+  std::string operator()(int64_t value) const { return word_or(value, std::to_string(value)); }
+  std::string operator()(double value) const { return word_or(value, format_real(value)); }
   std::string operator()(const std::string& value) const {
     return yaml_text(escape ? escape_references(value) : value);
   }
@@ -73,6 +68,12 @@ struct Formatter {
     std::vector<std::string> texts;
     for (const T& value : values) texts.push_back((*this)(value));
     return fmt::format("[{}]", join(texts, ", "));
+  }
+
+ private:
+  std::string word_or(const Value& value, const std::string& digits) const {
+    const std::string* word = word_for(key, value);
+    return word ? yaml_text(*word) : digits;
   }
 };
 
@@ -131,33 +132,38 @@ bool to_bool(const std::string& text, bool quoted) {
   throw InvalidValue(in_quotes(text) + " is not a boolean, write " + advice);
 }
 
+// " or 'auto', did you mean 'auto'?": the end of the message on a text that is no number. `advice` takes the place of
+// the nearest word where there is one.
+std::string or_words(const Key& key, const std::string& text, const std::string& advice) {
+  std::vector<std::string> words;
+  std::string others;
+  for (const auto& [word, meaning] : key.words) {
+    words.push_back(word);
+    others += fmt::format(" or '{}'", word);
+  }
+  return others + (advice.empty() ? did_you_mean(text, words) : advice);
+}
+
 int64_t to_integer(const Key& key, const std::string& text, bool quoted) {
   refuse_quotes(text, quoted, "an integer");
   const std::string_view digits = without_sign(text);
   if (!is_digits(digits) || (digits.size() > 1 && digits.front() == '0')) {
-    std::vector<std::string> words;
-    std::string or_words;
-    for (const auto& [word, meaning] : key.words) {
-      words.push_back(word);
-      or_words += fmt::format(" or '{}'", word);
-    }
-    const std::string advice = integer_advice(text);
-    throw InvalidValue(in_quotes(text) + " is not an integer" + or_words +
-                       (advice.empty() ? did_you_mean(text, words) : advice));
+    throw InvalidValue(in_quotes(text) + " is not an integer" + or_words(key, text, integer_advice(text)));
   }
   const std::optional<int64_t> value = parse_decimal<int64_t>(text);
   if (!value) throw InvalidValue(in_quotes(text) + " does not fit in 64 bits");
   return *value;
 }
 
-double to_real(const std::string& text, bool quoted) {
+double to_real(const Key& key, const std::string& text, bool quoted) {
   refuse_quotes(text, quoted, "a number");
   if (!is_decimal(text)) {
     const std::string_view bare = without_sign(text);
     constexpr std::array<std::string_view, 10> kNotFinite = {".inf", ".Inf", ".INF", "inf", "Inf",
                                                              ".nan", ".NaN", ".NAN", "nan", "NaN"};
     const bool not_finite = std::find(kNotFinite.begin(), kNotFinite.end(), bare) != kNotFinite.end();
-    throw InvalidValue(in_quotes(text) + (not_finite ? " is not a finite number" : " is not a number"));
+    throw InvalidValue(in_quotes(text) + (not_finite ? " is not a finite number" : " is not a number") +
+                       or_words(key, text, ""));
   }
   const std::optional<double> value = parse_decimal<double>(text);
   if (!value) throw InvalidValue(in_quotes(text) + " is too large or too small for a double");
@@ -177,6 +183,13 @@ Value list_of(const std::vector<Value>& elements) {
 }
 
 }  // namespace
+
+const std::string* word_for(const Key& key, const Value& value) {
+  for (const auto& [word, meaning] : key.words) {
+    if (value == Value(meaning) || value == Value(static_cast<double>(meaning))) return &word;
+  }
+  return nullptr;
+}
 
 std::string format_real(double value) {
   std::array<char, 64> buffer;
@@ -221,7 +234,10 @@ Value to_value(const Key& key, const std::string& text, bool quoted) {
     }
     value = to_integer(key, text, quoted);
   } else if (holds<double>(key) || holds<Reals>(key)) {
-    value = to_real(text, quoted);
+    for (const auto& [word, meaning] : key.words) {
+      if (text == word) return static_cast<double>(meaning);
+    }
+    value = to_real(key, text, quoted);
   }
   const std::string error = element_error(key, value);
   if (!error.empty()) throw InvalidValue(error);

@@ -12,6 +12,9 @@
 
 namespace settrain::config {
 
+/// The word that stands for this value of the key, or null.
+const std::string* word_for(const Key& key, const Value& value);
+
 /// The shortest text that reads back as the same number, always with a decimal point: 1.0, 1.0e-05.
 std::string format_real(double value);
 

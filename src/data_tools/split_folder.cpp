@@ -309,9 +309,10 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
   }
   text += fmt::format("{} classes; fewest and most: images of one class\n", format_count(std::ssize(split.classes)));
   if (!split.left_out.empty()) {
-    text += fmt::format("left out: {} classes with {} images in all, too small for the rule; the first is {} with {}\n",
-                        format_count(std::ssize(split.left_out)), format_count(images_of(split.left_out, kParts[0])),
-                        split.left_out.front().name, format_count(split.left_out.front().size()));
+    text += fmt::format("left out: {} {} with {} images in all, too small for the rule; the first is {} with {}\n",
+                        format_count(std::ssize(split.left_out)), split.left_out.size() == 1 ? "class" : "classes",
+                        format_count(images_of(split.left_out, kParts[0])), split.left_out.front().name,
+                        format_count(split.left_out.front().size()));
   }
   for (const BadImage& image : split.unreadable) {
     text += fmt::format("left out: unreadable, class {}: {}\n", image.classes, image.reason);

@@ -267,17 +267,22 @@ void Training::show_progress() {
                                       static_cast<double>(sum.correct) / count)});
 }
 
-// A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. The
-// loss must fall over the first epoch; after every epoch the top-1 accuracy `top1` on training images must be above
-// that of a guess.
+// A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. Over
+// the first epoch the loss must fall, or the top-1 accuracy `top1` on training images must be above that of an answer
+// that is always the largest class; after every epoch it must be above that of a guess.
 void Training::warn_if_stalled(double top1) {
   if (!files_ || has_warned_of_stall_) return;  // said once
   constexpr double kLeastFall = 0.02, kLeastTop1 = 1.1;
   constexpr int64_t kLeastSteps = 50;  // an accuracy after fewer means little
   const int64_t tenth = stepper_.length().steps_per_epoch / 10;
   const double guess = 1 / static_cast<double>(run_.dataset.num_classes());
+  const std::vector<int64_t>& counts = run_.class_facts.train_counts;
+  const double largest =
+      counts.empty() ? guess
+                     : static_cast<double>(std::ranges::max(counts)) / static_cast<double>(run_.dataset.train.size());
   std::string what;
-  if (state_.epoch == 0 && tenth > 0 && state_.late_loss > (1 - kLeastFall) * state_.early_loss) {
+  if (state_.epoch == 0 && tenth > 0 && state_.late_loss > (1 - kLeastFall) * state_.early_loss &&
+      top1 < kLeastTop1 * largest) {
     what = fmt::format("over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last",
                        state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth));
   } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() && top1 < kLeastTop1 * guess) {

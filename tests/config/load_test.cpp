@@ -121,8 +121,8 @@ TEST_CASE("a schema that is wrong in itself is a mistake in the program") {
   SECTION("a curve of integers") {
     schema.sections.push_back({"", "", {free_key("a", int64_t{1}).by_epoch()}, "", "", {}});
   }
-  SECTION("words for a number") {
-    schema.sections.push_back({"", "", {free_key("a", 1.0).word("auto", 0)}, "", "", {}});
+  SECTION("words for a text") {
+    schema.sections.push_back({"", "", {free_key("a", std::string("b")).word("auto", 0)}, "", "", {}});
   }
   CHECK_THROWS_AS(load(schema, "", {}), std::logic_error);
 }

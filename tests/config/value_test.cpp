@@ -61,6 +61,19 @@ TEST_CASE("words stand for integers") {
   CHECK_THROWS_WITH(to_integer("atuo", key), "'atuo' is not an integer or 'auto' or 'none', did you mean 'auto'?");
 }
 
+TEST_CASE("words stand for numbers, but not for the ends of a curve") {
+  const Key key = free_key("epsilon", -1.0).at_least(0).word("auto", -1).by_epoch();
+  CHECK(std::get<double>(to_value(key, "auto", false)) == -1.0);
+  CHECK(std::get<double>(to_value(key, "0.5", false)) == 0.5);
+  CHECK(yaml_value(key, -1.0) == "auto");
+  CHECK(yaml_value(key, 1.0) == "1.0");
+  CHECK(type_text(key) == "number or auto or {from, to, curve}");
+  CHECK(is_optional(key));
+  CHECK_THROWS_WITH(to_value(key, "atuo", false), "'atuo' is not a number or 'auto', did you mean 'auto'?");
+  CHECK_THROWS_WITH(to_value(key, "-1", false), "-1 is out of range, must be >= 0 or 'auto'");
+  CHECK_THROWS_WITH(to_value(curve_keys(key).front(), "auto", false), "'auto' is not a number");
+}
+
 TEST_CASE("numbers are decimal and finite") {
   CHECK(to_real("1") == 1.0);
   CHECK(to_real("+.5") == 0.5);

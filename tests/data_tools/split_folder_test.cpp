@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <set>
 
+#include "datasets/decoding/decode_image.h"
 #include "src/core/error.h"
 #include "tests/data_tools/class_folders.h"
 #include "tests/support/catch2.h"
@@ -19,8 +18,8 @@ namespace {
 
 // A grey image of 3x2 pixels.
 void add_png(const test::TemporaryFolder& folder, const std::string& name) {
-  std::vector<uint8_t> png;
-  cv::imencode(".png", cv::Mat(2, 3, CV_8UC1, cv::Scalar(90)), png);
+  const std::vector<uint8_t> png =
+      encode_png({.height = 2, .width = 3, .channels = 1, .pixels = std::vector<uint8_t>(6, 90)});
   folder.write(name, std::string(png.begin(), png.end()));
 }
 

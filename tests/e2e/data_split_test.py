@@ -19,7 +19,7 @@ class Split(ProgramTest):
 
     def test_the_printed_lines_are_a_config_that_trains(self):
         out = self.run_program("data", "split", "trees", "--to", "lists").stdout
-        self.assertIn("left out: 1 classes with 4 images in all", out)
+        self.assertIn("left out: 1 class with 4 images in all", out)
         self.assertEqual([len(self.lines(f"{part}.txt")) for part in ("train", "val", "calibration", "test")], [11, 4, 4, 4])
         self.assertEqual(self.lines("classes.csv"), ["class_0,ash, white", "class_1,beech", "class_2,oak tree"])
         data = out[out.index("data: {") :].replace("class_names", "input_size: 12, batch_size: 4, class_names")

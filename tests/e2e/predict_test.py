@@ -280,7 +280,7 @@ class Predict(ProgramTest):
         self.run_program("export", "runs/trees", "--output", "trees.safetensors", "--overwrite")
         plain, _ = self.rows("photos", "--rule", "top:6")
         for model in ("runs/trees", "trees.safetensors"):
-            rows, done = self.rows("photos", "--prior", "alps", model=model)
+            rows, done = self.rows("photos", "--prior", "alps", "--rule", "conformal:lac:0.2", "--rule", "top:2", model=model)
             self.assertIn("the shares of the classes at alps are those of 'prior.csv'", done.stderr)
             for row, before in zip(rows, plain, strict=True):
                 self.assertEqual(list(row["sets"]), ["conformal:lac:0.2", "top:2"])

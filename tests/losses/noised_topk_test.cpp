@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include "losses/ops/class_margins.h"
 #include "src/core/error.h"
@@ -77,6 +78,44 @@ TEST_CASE("Noised top-K refuses a k that leaves no class outside the set") {
                     Catch::Contains("loss.k") && Catch::Contains("1 to 4") && Catch::Contains("got 5"));
   CHECK_THROWS_AS(build_loss("noised_topk", context_of(5), {"k=0"}), ConfigError);
   CHECK_NOTHROW(build_loss("noised_topk", context_of(5), {"k=4"}));
+}
+
+// [8] the standard deviations of the rows' scores.
+at::Tensor spreads() {
+  return noised_scores().std(1, /*correction=*/0, /*keepdim=*/true);
+}
+
+TEST_CASE("epsilon: auto is noise as wide as the sample's scores") {
+  const at::Tensor scores = noised_scores();
+  for (const char* name : {"noised_topk", "noised_topk_imbalanced", "exact_topk", "exact_topk_imbalanced"}) {
+    INFO(name);
+    const auto relative = build_loss(name, context_of(20));
+    const auto value = [&](const at::Tensor& s) { return (*relative)(input_of(s, kNoisedLabels)); };
+    const at::Tensor losses = value(scores).per_sample;
+    for (int64_t row = 0; row < 8; ++row) {
+      const double spread = spreads()[row].item<double>();
+      const auto absolute = build_loss(name, context_of(20), {fmt::format("epsilon={}", spread)});
+      const at::Tensor expected = (*absolute)(input_of(scores, kNoisedLabels)).per_sample;
+      CHECK(losses[row].item<double>() == Approx(expected[row].item<double>()).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("epsilon: auto trains scores of any size, and equal ones") {
+  const auto loss = build_loss("noised_topk", context_of(20), {"margin=0", "num_draws=3"});
+  const auto value = [&](const at::Tensor& s) { return (*loss)(input_of(s, kNoisedLabels)); };
+  const auto sum = [&](const at::Tensor& s) { return value(s).sum; };
+  for (const double size : {1e-6, 1e6}) {
+    CHECK(test::near(value(noised_scores() * size).per_sample / size, value(noised_scores()).per_sample));
+    CHECK(test::near(test::gradient_of(sum, noised_scores() * size), test::gradient_of(sum, noised_scores())));
+  }
+  const auto with_margin = build_loss("noised_topk", context_of(20));
+  const at::Tensor equal = at::full({8, 20}, 0.3, at::kFloat);
+  const auto of_equal = [&](const at::Tensor& s) { return (*with_margin)(input_of(s, kNoisedLabels)).sum; };
+  CHECK(of_equal(equal).item<double>() == Approx(8));
+  const at::Tensor gradient = test::gradient_of(of_equal, equal);
+  CHECK(gradient.sum().item<double>() == Approx(0).margin(1e-5));
+  CHECK((gradient > 0).sum().item<int64_t>() > 40);  // of 80 draws, many for a class of its own
 }
 
 at::Tensor random_cosines() {

@@ -233,7 +233,7 @@ TEST_CASE("the rule that answers is the chosen one, else the first that leaves a
   const StoredRules read = stored_rules_from_text(to_text(rules), 3, "a file");
   CHECK(default_rule(read.rules, read.chosen)->rule.name() == "top:2");
   rules.chosen = "top:1";
-  CHECK_THROWS_WITH(stored_rules_from_text(to_text(rules), 3, "a file"), Contains("top:1 is none of the rules"));
+  CHECK_THROWS_WITH(stored_rules_from_text(to_text(rules), 3, "a file"), Contains("\"top:1\" is none of the rules"));
 }
 
 TEST_CASE("a file of version 1 keeps its rules, but for those that mean something else today") {
