@@ -287,6 +287,44 @@ class Calibrate(ProgramTest):
         self.assertEqual((plain["quality"]["coverage"], filled["quality"]["coverage"]), (0.75, 1))
         self.assertEqual(filled["rule"], "conformal:lac(nonempty=true):0.5")
 
+    def test_raps_is_tuned_on_images_that_set_no_threshold(self):
+        self.drawn("calibrating.npz", 300, seed=1, right=0.7)
+        self.drawn("test.npz", 300, seed=2, right=0.7)
+        judged = lambda *rules: json.loads(self.calibrate("--scores", "calibrating.npz", "--test", "test.npz", "--json", "--rules", *rules).stdout)["rules"]
+        for what in ("size", "strata"):
+            rule = judged(f"conformal:raps(tune={what}):0.1")[0]
+            self.assertEqual(rule["rule"], f"conformal:raps(tune={what}):0.1")
+            self.assertIn("at least 0.9", rule["guarantee"])
+            note = " ".join(rule["notes"])
+            self.assertRegex(note, r"lambda \S+ and k \d+ are tuned on 90 of the 300 calibration images", what)
+            self.assertGreater(rule["quality"]["coverage"], 0.85)
+        for rule, reason in (("raps(tune=sise)", "did you mean 'size'"), ("raps(tune=size,lambda=0.1)", "or tunes them"), ("aps(tune=size)", "aps")):
+            self.assertIn(reason, self.calibrate("--scores", "calibrating.npz", "--rules", f"conformal:{rule}:0.1", expect=2).stderr)
+
+    def test_a_run_keeps_tuned_numbers(self):
+        self.train("data.calibration_share=0.5")
+        rule = "conformal:raps(tune=size):0.2"
+        self.calibrate("runs/tiny", "--rules", rule)
+        kept = json.loads((self.folder / "runs/tiny/rules-best-val-top2.json").read_text())["rules"][0]
+        self.assertEqual((kept["rule"], sorted(kept["tuned"])), (rule, ["k", "lambda"]))
+        write_png(self.folder / "photo.png", 12, 12, 100)
+        self.run_program("predict", "runs/tiny", "photo.png", "--rule", rule, "--out", "answers.jsonl", "--device", "cpu")
+        self.assertEqual(list(json.loads((self.folder / "answers.jsonl").read_text())["sets"]), [rule])
+
+    def test_a_temperature_for_small_sets(self):
+        # The model is wrong in a quarter of the images, and far too sure.
+        self.drawn("calibrating.npz", 400, seed=1, scale=4, right=0.7)
+        self.drawn("test.npz", 400, seed=2, scale=4, right=0.7)
+        files = ("--scores", "calibrating.npz", "--test", "test.npz", "--rules", "conformal:aps:0.1", "--json")
+        done = json.loads(self.calibrate(*files, "--temperature", "confts:0.1").stdout)
+        self.assertEqual((done["temperature_images"], done["temperature_refused"]), (80, None))
+        self.assertGreater(done["temperature"], 0)
+        self.assertNotEqual(done["temperature"], 1)
+        self.assertGreater(done["rules"][0]["quality"]["coverage"], 0.85)
+        self.assertEqual(done, json.loads(self.calibrate(*files, "--temperature", "confts:0.1").stdout))
+        for text, reason in (("confts:0", "an alpha between 0 and 1"), ("confts:", "an alpha between 0 and 1"), ("confts:0.001", "needs 999 images")):
+            self.assertIn(reason, self.calibrate(*files, "--temperature", text, expect=2).stderr)
+
     def test_rules_too_large_for_an_exported_file_are_refused(self):
         self.train("data.calibration_share=0.5")
         self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2")
