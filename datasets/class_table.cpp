@@ -43,6 +43,30 @@ std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>
   return places;
 }
 
+// The end of a line's first cell: the first comma, behind the quotes of a cell that is quoted.
+size_t end_of_cell(std::string_view line) {
+  if (!trimmed(line).starts_with('"')) return line.find(',');
+  bool is_quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') is_quoted = !is_quoted;
+    if (line[i] == ',' && !is_quoted) return i;
+  }
+  return std::string_view::npos;
+}
+
+// A cell without blanks at its ends and without the quotes around it, in which a quote is doubled.
+std::string cell_text(std::string_view cell) {
+  const std::string text = trimmed(cell);
+  const bool is_quoted = text.size() > 1 && text.front() == '"' && text.back() == '"';
+  if (!is_quoted || end_of_cell(text) != std::string::npos) return text;
+  std::string inside;
+  for (size_t i = 1; i + 1 < text.size(); ++i) {
+    if (text[i] == '"' && text[i + 1] == '"') ++i;
+    if (i + 1 < text.size()) inside += text[i];
+  }
+  return inside;
+}
+
 struct ClassLine {
   int64_t number = 0;  // 0: there is none
   std::string text{};  // behind the first comma
@@ -103,8 +127,8 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
   std::vector<ClassLine> lines(classes.size());
   for (bool is_first = true; reader.next(); is_first = false) {
     const std::string& line = reader.line();
-    const size_t comma = line.find(',');
-    const std::string name = trimmed(std::string_view(line).substr(0, comma));
+    const size_t comma = end_of_cell(line);
+    const std::string name = cell_text(std::string_view(line).substr(0, comma));
     if (is_first && header && !reader.is_class(name)) {
       *header = line;
       continue;
@@ -133,8 +157,8 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
 std::vector<std::string> cells_of(std::string_view text) {
   std::vector<std::string> cells;
   while (true) {
-    const size_t comma = text.find(',');
-    cells.push_back(trimmed(text.substr(0, comma)));
+    const size_t comma = end_of_cell(text);
+    cells.push_back(cell_text(text.substr(0, comma)));
     if (comma == std::string_view::npos) return cells;
     text.remove_prefix(comma + 1);
   }
@@ -145,7 +169,7 @@ std::vector<std::string> cells_of(std::string_view text) {
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys) {
   std::vector<std::string> texts;
-  for (ClassLine& line : read_class_lines(file, classes, keys, nullptr)) texts.push_back(std::move(line.text));
+  for (const ClassLine& line : read_class_lines(file, classes, keys, nullptr)) texts.push_back(cell_text(line.text));
   return texts;
 }
 
@@ -179,10 +203,10 @@ ListedClasses read_listed_classes(const std::filesystem::path& file, const std::
   for (bool is_first = true; reader.next(); is_first = false) {
     const std::string& line = reader.line();
     const size_t comma = with_weights ? line.rfind(',') : std::string::npos;
-    const std::string name = trimmed(std::string_view(line).substr(0, comma));
+    const std::string name = cell_text(std::string_view(line).substr(0, comma));
     double weight = 1;
     if (with_weights) {
-      const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
+      const std::string text = comma == std::string::npos ? "" : cell_text(std::string_view(line).substr(comma + 1));
       const std::optional<double> number = parse_number<double>(text);
       if (is_first && !text.empty() && !number && !reader.is_class(name)) continue;  // a header
       weight = number.value_or(-1);

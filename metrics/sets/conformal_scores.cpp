@@ -35,8 +35,9 @@ void find_ranked_scores(const CalibratedRule& rule, const at::Tensor& scores, co
       RankedScore score(rule, u);
       ranked.start(row);
       for (int64_t rank = 0;; ++rank) {
-        found[row.image] = score.next(ranked.p(rank), ranked.behind(rank));
-        if (ranked.at(rank) == labels[row.image]) break;
+        const auto [category, p, behind] = ranked.entry(rank);
+        found[row.image] = score.next(p, behind);
+        if (category == labels[row.image]) break;
       }
     };
   });

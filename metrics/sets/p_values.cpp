@@ -115,8 +115,8 @@ class ClassScores {
         rule_.rule.randomised ? set_noise(rule_.seed, SetNoise::kJudgedImage, number) : fixed_u(rule_.rule.score);
     RankedScore score(rule_, u);
     for (int64_t rank = 0; rank < row.classes; ++rank) {
-      const DoubleDouble value = score.next(ranked_.p(rank), ranked_.behind(rank));
-      use(ranked_.at(rank), value);
+      const auto [category, p, behind] = ranked_.entry(rank);
+      use(category, score.next(p, behind));
     }
   }
 

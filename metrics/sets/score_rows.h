@@ -260,23 +260,32 @@ class RankedRow {
   double p(int64_t rank) { return row_.p[order_.at(rank)]; }
   double rest(int64_t rank) { return row_.rest(order_.at(rank)); }
 
-  /// The summed probabilities of the classes behind `rank`; exactly 0 behind the last.
-  double behind(int64_t rank) {
-    order_.at(rank);
-    if (rank >= summed_) {
-      const double bound = order_.bound();
-      double sum = sum_of(row_.classes,
-                          [=, scores = row_.exact, p = row_.p](int64_t c) { return scores[c] < bound ? p[c] : 0; });
-      for (int64_t r = order_.sorted() - 1; r >= summed_; --r) {
-        behind_[static_cast<size_t>(r)] = sum;
-        sum += p(r);
-      }
-      summed_ = order_.sorted();
-    }
-    return behind_[static_cast<size_t>(rank)];
+  struct Entry {
+    int64_t category;
+    double p;
+    double behind;  // the summed probabilities of the classes of higher ranks; exactly 0 behind the last
+  };
+  /// The class at `rank`, from 0, with what is known of it.
+  Entry entry(int64_t rank) {
+    const int64_t category = order_.at(rank);
+    if (rank >= summed_) sum_more();
+    return {category, row_.p[category], behind_[static_cast<size_t>(rank)]};
   }
 
  private:
+  void sum_more() {
+    const int64_t sorted = order_.sorted();
+    const double bound = order_.bound();
+    double sum = sorted == row_.classes ? 0 : sum_of(row_.classes, [=, scores = row_.exact, p = row_.p](int64_t c) {
+      return scores[c] < bound ? p[c] : 0;
+    });
+    for (int64_t rank = sorted - 1; rank >= summed_; --rank) {
+      behind_[static_cast<size_t>(rank)] = sum;
+      sum += p(rank);
+    }
+    summed_ = sorted;
+  }
+
   ScoreRow<T> row_;
   DescendingRow<T> order_;
   std::vector<double> behind_;  // [classes] of the first `summed_` ranks

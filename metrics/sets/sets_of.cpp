@@ -124,8 +124,9 @@ void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const Cla
     const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + ranked.image())
                                           : fixed_u(rule.rule.score);
     return [&, score = RankedScore(rule, u)](int64_t rank) mutable {
-      const auto c = static_cast<size_t>(ranked.at(rank));
-      const DoubleDouble value = score.next(ranked.p(rank), ranked.behind(rank));
+      const auto [category, p, behind] = ranked.entry(rank);
+      const auto c = static_cast<size_t>(category);
+      const DoubleDouble value = score.next(p, behind);
       if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;
       return value <= limits.thresholds[c] && rank < limits.most_ranks[c] ? Next::kIn : Next::kOut;
     };
@@ -165,7 +166,7 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
       walk<T>(rule, scores, limits.always, sets, [error = rule.rule.level](RankedRow<T>& ranked) {
         return [error, &ranked, outside = 1.0](int64_t rank) mutable {
           if (outside <= error) return Next::kEnd;
-          outside = ranked.behind(rank);
+          outside = ranked.entry(rank).behind;
           return Next::kIn;
         };
       });

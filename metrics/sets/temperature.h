@@ -37,8 +37,8 @@ TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& label
 /// T, and tau the conformal quantile at alpha of the labels' scores of other images at the same T. It is searched from
 /// kLeastEfficient to kLargestEfficient: on a grid of logarithms, and then between the neighbours of the best point.
 ///
-/// Smaller sets are what the paper measured, and no promise: as T falls to 0 all labels' scores come near 1, which has
-/// a small loss too.
+/// Smaller sets are what the paper measured, and no promise: as T falls to 0 all labels' scores come near 1, and the
+/// loss often falls with them, from 1 down to kLeastEfficient without a minimum (docs/set_rules.md has an example).
 ///
 /// Where `threshold_images` are too few for a finite quantile, throws ConfigError.
 double efficient_temperature(const SplitScores& threshold_images, const SplitScores& images, double alpha);

@@ -29,7 +29,13 @@ struct DoubleDouble {
     return result;
   }
 
-  friend auto operator<=>(const DoubleDouble&, const DoubleDouble&) = default;
+  friend bool operator==(const DoubleDouble&, const DoubleDouble&) = default;
+  // Written out, since the default one allows for NaN, and loops over classes spend their time here.
+  friend std::weak_ordering operator<=>(const DoubleDouble& a, const DoubleDouble& b) {
+    if (a.high != b.high) return a.high < b.high ? std::weak_ordering::less : std::weak_ordering::greater;
+    if (a.low != b.low) return a.low < b.low ? std::weak_ordering::less : std::weak_ordering::greater;
+    return std::weak_ordering::equivalent;
+  }
 };
 
 }  // namespace settrain

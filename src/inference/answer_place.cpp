@@ -32,10 +32,13 @@ CalibratedRule rule_at(const PlaceShares& place, PlaceKind kind, const Calibrate
   CalibratedRule result = for_place(rule, weights);
   if (rule.rule.threshold == ConformalThreshold::kClasswise) return result;  // whatever the shares are
   const bool are_few = weights.effective_images < static_cast<double>(images_needed(rule.rule.level)) * kEnoughOfNeeded;
-  note = fmt::format("{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(),
-                     weights.effective_images, rule.images,
-                     weights.always > 0 ? fmt::format("; {} classes without any are in every set", weights.always) : "",
-                     are_few ? ", few for its alpha: coverage varies with the few images that count" : "");
+  note = fmt::format(
+      "{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(), weights.effective_images,
+      rule.images, are_few ? ", few for its alpha: coverage varies with the few images that count" : "",
+      weights.always > 0 ? fmt::format("; {} without any {} in every set",
+                                       weights.always == 1 ? "1 class" : fmt::format("{} classes", weights.always),
+                                       weights.always == 1 ? "is" : "are")
+                         : "");
   return result;
 }
 

@@ -59,6 +59,13 @@ void set_temperature(const CalibrationRequest& request, Calibration& result, con
     const SplitScores first{fit.scores.narrow(0, 0, half), fit.labels.narrow(0, 0, half)},
         second{fit.scores.narrow(0, half, images - half), fit.labels.narrow(0, half, images - half)};
     result.temperature = efficient_temperature(first, second, request.efficient_alpha);
+    constexpr double kNear = 1.001;
+    if (result.temperature < kLeastEfficient * kNear) {
+      result.warnings.push_back(fmt::format(
+          "the temperature {:g} is the least that confts tries, and smaller ones would come next: compare the sets with "
+          "those of --temperature fit",
+          kLeastEfficient));
+    }
     return;
   }
   const std::string images = images_phrase(fit.scores.size(0), name);

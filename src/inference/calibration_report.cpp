@@ -113,7 +113,7 @@ std::string format_calibration(const Calibration& calibration) {
     for (size_t r = 1; r < ranks.size(); ++r) head.push_back("same " + ranks[r] + ", %");
     text +=
         "\nSets as nodes of the taxonomy: the fewest that make the set, their mean depth, and the images for which a "
-        "class of the set has the label's genus, or what the rank is called\n\n" +
+        "class of the set agrees with the label in a rank\n\n" +
         markdown_table(head, nodes);
   }
   const int64_t without = calibration.rules.empty() ? 0 : calibration.rules.front().quality.classes_without_images;

@@ -290,6 +290,8 @@ std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& gi
       if (!tree_ || most_nodes(rule.rule) == 0 || set.members.empty()) continue;
       const std::vector<double> mass = tree_->masses(p);
       set.nodes = tree_->cover(set.members, mass, most_nodes(rule.rule));
+      std::ranges::stable_sort(set.nodes, std::greater<>(),
+                               [&](int64_t node) { return mass[static_cast<size_t>(node)]; });
       for (const int64_t node : set.nodes)
         set.node_probabilities.push_back(static_cast<float>(mass[static_cast<size_t>(node)]));
     }

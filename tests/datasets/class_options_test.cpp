@@ -268,6 +268,11 @@ TEST_CASE("lists of classes tell the names that are none") {
   CHECK_THROWS_WITH(read("yew,-3\nash,1\n", true), Contains("place.csv:1: expected"));
   CHECK_THROWS_WITH(read("yew\nash,1\n", true), Contains("place.csv:1: expected"));
   CHECK(read("\nspecies,count\nash,2\n", true).weights.front() == 2);
+  // As spreadsheets and R write it.
+  const ListedClasses quoted = read("\"species\",\"count\"\n\"oak, red\",3\n\"a \"\"b\"\"\",1\nelm,\"2\"\n", true);
+  CHECK(quoted.weights == std::vector<double>{0, 2, 3});
+  CHECK(quoted.unknown == std::vector<std::string>{"a \"b\""});
+  CHECK(read("\"oak, red\"\n\" elm\n", false).unknown == std::vector<std::string>{"\" elm"});
   CHECK_THROWS_WITH(read("ash,1\nelm,nan\n", true), Contains("place.csv:2"));
   CHECK_THROWS_WITH(read("ash\nk0\n", false), Contains("place.csv:2: the class 'k0' has a line above"));
   CHECK_THROWS_WITH(read_listed_classes(folder.path() / "none", classes, keys, false), Contains("none"));

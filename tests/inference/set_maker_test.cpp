@@ -122,12 +122,12 @@ TEST_CASE("sets are rolled up to the nodes that cover them") {
   const PredictedSet set = maker(scores(), 0)[0][0];
   CHECK(set.members == Members{0, 1, 3});
   REQUIRE(set.nodes.size() == 2);
-  CHECK(maker.node_names()[static_cast<size_t>(set.nodes[0])] == "a");
-  CHECK(maker.node_names()[static_cast<size_t>(set.nodes[1])] == "bd");
-  CHECK(maker.node_ranks()[static_cast<size_t>(set.nodes[1])] == "superclass");
-  CHECK(set.node_probabilities[1] == Approx(0.55));
+  CHECK(maker.node_names()[static_cast<size_t>(set.nodes[0])] == "bd");
+  CHECK(maker.node_names()[static_cast<size_t>(set.nodes[1])] == "a");
+  CHECK(maker.node_ranks()[static_cast<size_t>(set.nodes[0])] == "superclass");
+  CHECK(set.node_probabilities[0] == Approx(0.55));
   CHECK(SetsAsJson(maker)({set}).find(
-            R"("nodes":["a","bd"],"node_ranks":["class","superclass"],"node_probabilities":[0.4)") !=
+            R"("nodes":["bd","a"],"node_ranks":["superclass","class"],"node_probabilities":[0.5)") !=
         std::string::npos);
   const SetMaker by_one(model, {"top:3"}, {.roll_up = 1});
   CHECK(by_one.node_names()[static_cast<size_t>(by_one(scores(), 0)[0][0].nodes.at(0))] == "all classes");
