@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "apps/settrain/served_model.h"
+#include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -30,6 +32,20 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1";
 }
 
+// Those of the rules that the place can answer by; all of them where it has none.
+std::vector<std::string> rules_at(const CalibratedPlace& place, const std::vector<std::string>& rules) {
+  std::vector<std::string> known;
+  for (const std::string& name : rules) {
+    const SetRule rule = parse_set_rule(name);
+    if (!needs_images(rule) || std::ranges::count(place.rules, rule, &CalibratedRule::rule) > 0) {
+      known.push_back(name);
+    } else {
+      log::warning(printable(fmt::format("[serve] the place {} has no {}, and answers without it", place.name, name)));
+    }
+  }
+  return known.empty() ? rules : known;
+}
+
 // The places that requests may name: those that rules were calibrated for, and the lists of --offer.
 std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const TrainedModel& model) {
   const ServedModel& served = arguments.served;
@@ -38,18 +54,20 @@ std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const 
   if (is_fixed && !arguments.lists.empty())
     throw ConfigError("--offer: requests choose a place, and --only or --prior gives all of them the same");
   if (is_fixed || served.form.by_superclass) return places;
-  const auto add = [&](const char* kind, const std::string& name, const std::string& what,
-                       std::string AnswerForm::*key) {
+  const auto add = [&](const char* kind, const std::string& name, const std::vector<std::string>& rules,
+                       const std::string& what, std::string AnswerForm::*key) {
     AnswerForm form = served.form;
     form.*key = what;
     try {
-      places.push_back({kind, name, SetMaker(model, served.rules, form)});
+      places.push_back({kind, name, SetMaker(model, rules, form)});
     } catch (const ConfigError& problem) {
       log::warning(printable(fmt::format("[serve] the place {} is left out: {}", name, problem.what())));
     }
   };
   if (model.rules) {
-    for (const CalibratedPlace& place : model.rules->places) add("prior", place.name, place.name, &AnswerForm::prior);
+    for (const CalibratedPlace& place : model.rules->places) {
+      add("prior", place.name, rules_at(place, served.rules), place.name, &AnswerForm::prior);
+    }
   }
   for (const std::string& text : arguments.lists) {
     const auto [name, file] = named_file("--offer", text, "FILE");
@@ -57,7 +75,7 @@ std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const 
           return place.kind == "only" && place.name == wanted;
         }) > 0)
       throw ConfigError(fmt::format("--offer: two lists are called {}", name));
-    add("only", name, file, &AnswerForm::only);
+    add("only", name, served.rules, file, &AnswerForm::only);
   }
   return places;
 }

@@ -112,7 +112,8 @@ class Serve(ServingTest):
         self.run_program("calibrate", "runs/trees", *(f"--rules={rule}" for rule in RULES), "--prior", "alps=prior.csv", "--device", "cpu")
         expected = {}
         for flag, place in (("--prior", "alps"), ("--only", "flora.txt")):
-            self.run_program("predict", "runs/trees", PHOTOGRAPHS[0], flag, place, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
+            rules = [f"--rule={rule}" for rule in RULES]
+            self.run_program("predict", "runs/trees", PHOTOGRAPHS[0], flag, place, *rules, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
             expected[place] = json.loads((self.folder / "out.jsonl").read_text())["sets"]
         plain = self.sets_of_predict(PHOTOGRAPHS[0])[0]
         self.start_server("--offer", "flora=flora.txt")
@@ -127,6 +128,16 @@ class Serve(ServingTest):
         for query in ("prior=flora", "only=", "prior", "prior=alps&only=flora", "prior=%00"):
             status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
             self.assertEqual([status, list(answer)], [400, ["error"]])
+
+    def test_a_place_answers_by_the_rules_that_it_has(self):
+        (self.folder / "prior.csv").write_text("acer,3\nquercus_a,1\n")
+        lac, aps = "conformal:lac:0.2", "conformal:aps:0.2"
+        self.run_program("calibrate", "runs/trees", f"--rules={lac}", "--prior", "alps=prior.csv", "--device", "cpu")
+        self.run_program("calibrate", "runs/trees", f"--rules={aps}", "--device", "cpu")
+        self.start_server(f"--rule={lac}", f"--rule={aps}")
+        model = self.ask("GET", "/model")[2]
+        self.assertEqual([rule["name"] for rule in model["rules"]], [lac, aps])
+        self.assertEqual([[rule["name"] for rule in place["rules"]] for place in model["places"]], [[lac]])
 
     def test_the_model_says_what_it_promises(self):
         self.start_server()
