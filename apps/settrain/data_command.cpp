@@ -255,6 +255,9 @@ int split_data(const CommandLine& /*line*/, SplitArguments options) {
   if (!options.calibration.empty()) request.rule.calibration = Fraction(options.calibration, "--calibration");
   if (!options.val.empty()) request.rule.val = Fraction(options.val, "--val");
   if (!options.test.empty()) request.rule.test = Fraction(options.test, "--test");
+  constexpr int64_t kManyImages = 1'000'000'000;
+  if (request.rule.sizes(kManyImages).train == 0)
+    throw ConfigError("--val, --calibration and --test take all images: none is left to train on");
   check_out(request);
   catch_interrupts();
   const FolderSplit split =

@@ -12,4 +12,10 @@ namespace settrain {
 /// is written then means nothing. classes >= 1.
 SETTRAIN_IN_EVERY_SET(template <class T> bool softmax_row(const T* scores, int64_t classes, T* probabilities))
 
+/// Sets of a softmax by float32 alone. With x_c, the logarithm of the probability of class c, right to
+/// 1e-5 + 2e-9 * classes + 2e-7 * |x_c|: set[c] is whether x_c >= in_from[c]. Returns false, and `set` means nothing,
+/// where an x_c lies between out_below[c] and in_from[c], or where a score is NaN or infinite. All are [classes].
+SETTRAIN_IN_EVERY_SET(bool softmax_set(const float* scores, int64_t classes, const float* out_below,
+                                       const float* in_from, bool* set))
+
 }  // namespace settrain

@@ -91,32 +91,56 @@ inline void extend_tail(const double* scores, int64_t classes, ProbabilityKind k
   }
 }
 
-/// Calls `use(row)` with the ScoreRow of every image. `make_use()` makes the `use` of a thread. A row's probabilities
-/// are the same bits whatever the rows beside it. `scores` [rows, classes] T on the CPU, contiguous. Throws what
-/// check_finite() throws, after some of the rows.
+/// Makes the ScoreRow of any image. `scores` [rows, classes] T on the CPU, contiguous. Used by one thread.
+template <class T>
+class ScoreRowReader {
+ public:
+  ScoreRowReader(const at::Tensor& scores, ProbabilityKind kind)
+      : scores_(scores), kind_(kind), exact_(static_cast<size_t>(scores.size(1))), probabilities_(exact_.size()) {}
+
+  /// A row's probabilities are the same bits whatever the rows beside it. The row lives until the next call. Throws
+  /// what check_finite() throws where a softmax' scores are not finite.
+  ScoreRow<T> operator()(int64_t image) {
+    const int64_t classes = scores_.size(1);
+    const T* row = scores_.const_data_ptr<T>() + image * classes;
+    std::copy_n(row, classes, exact_.data());
+    if (kind_ == ProbabilityKind::kSigmoid) {
+      // ATen computes the last elements of a tensor by other instructions: of one row these are always the same.
+      const at::Tensor p = at::sigmoid(scores_.select(0, image).to(at::kDouble));
+      std::copy_n(p.const_data_ptr<double>(), classes, probabilities_.data());
+    } else {
+      if (!softmax_(exact_.data(), classes, probabilities_.data())) check_finite("scores", scores_);
+    }
+    extend_tail(exact_.data(), classes, kind_, probabilities_.data());
+    return {image, classes, kind_, row, exact_.data(), probabilities_.data()};
+  }
+
+ private:
+  const at::Tensor& scores_;
+  ProbabilityKind kind_;
+  bool (*softmax_)(const double*, int64_t, double*) = SETTRAIN_PICK(instruction_set(), softmax_row<double>);
+  std::vector<double> exact_, probabilities_;  // [classes]
+};
+
+/// Calls `use(read, image)` for every image, with the ScoreRowReader of a thread. `make_use()` makes the `use` of a
+/// thread. Throws what check_finite() throws, after some of the rows.
 template <class T, class MakeUse>
-void for_each_score_row(const at::Tensor& scores, ProbabilityKind kind, const MakeUse& make_use) {
+void for_each_image(const at::Tensor& scores, ProbabilityKind kind, const MakeUse& make_use) {
   constexpr int64_t kRowsOfThread = 64;
-  const int64_t classes = scores.size(1);
   if (kind == ProbabilityKind::kSigmoid) check_finite("scores", scores);
-  const auto softmax = SETTRAIN_PICK(instruction_set(), softmax_row<double>);
   at::parallel_for(0, scores.size(0), kRowsOfThread, [&](int64_t begin, int64_t end) {
     const at::NoGradGuard no_grad;
     auto use = make_use();
-    std::vector<double> exact(static_cast<size_t>(classes)), probabilities(static_cast<size_t>(classes));
-    for (int64_t i = begin; i < end; ++i) {
-      const T* row = scores.const_data_ptr<T>() + i * classes;
-      std::copy_n(row, classes, exact.data());
-      if (kind == ProbabilityKind::kSigmoid) {
-        // ATen computes the last elements of a tensor by other instructions: of one row these are always the same.
-        const at::Tensor p = at::sigmoid(scores.select(0, i).to(at::kDouble));
-        std::copy_n(p.const_data_ptr<double>(), classes, probabilities.data());
-      } else {
-        if (!softmax(exact.data(), classes, probabilities.data())) check_finite("scores", scores);
-      }
-      extend_tail(exact.data(), classes, kind, probabilities.data());
-      use(ScoreRow<T>{i, classes, kind, row, exact.data(), probabilities.data()});
-    }
+    ScoreRowReader<T> read(scores, kind);
+    for (int64_t i = begin; i < end; ++i) use(read, i);
+  });
+}
+
+/// Calls `use(row)` with the ScoreRow of every image, as for_each_image().
+template <class T, class MakeUse>
+void for_each_score_row(const at::Tensor& scores, ProbabilityKind kind, const MakeUse& make_use) {
+  for_each_image<T>(scores, kind, [&] {
+    return [use = make_use()](ScoreRowReader<T>& read, int64_t image) mutable { use(read(image)); };
   });
 }
 

@@ -88,20 +88,53 @@ bool is_within(const ProbabilityBounds& bounds, size_t category, double p, doubl
   return p > 0.5 ? rest <= bounds.most_rest[category] : p >= bounds.least[category];
 }
 
+/// The limits of a class' log-probability from which float32 knows whether it is in a set, see softmax_set().
+struct FloatLimits {
+  explicit FloatLimits(const ProbabilityBounds& bounds) {
+    constexpr double kOfTail = -500;  // see kLeastExponent
+    const auto classes = static_cast<double>(bounds.least.size());
+    for (size_t c = 0; c < bounds.least.size(); ++c) {
+      const bool is_small = bounds.least[c] <= 0.5;
+      const double least = is_small                   ? std::log(bounds.least[c])
+                           : bounds.most_rest[c] >= 0 ? std::log1p(-bounds.most_rest[c])
+                                                      : std::numeric_limits<double>::infinity();
+      are_known &= std::isinf(least) || least > kOfTail;
+      const double error = std::isinf(least) ? 0 : 2e-5 + 4e-9 * classes + 4e-7 * std::abs(least);
+      out_below.push_back(static_cast<float>(least - error));
+      in_from.push_back(static_cast<float>(least + error));
+    }
+  }
+
+  bool are_known = true;  // false: there are others than logarithms can tell
+  std::vector<float> out_below{}, in_from{};
+};
+
+// The set of a row by float64.
+template <class T>
+void set_by_probability(const ProbabilityBounds& bounds, const ScoreRow<T>& row, bool* set) {
+  const double* least = bounds.least.data();
+  for (int64_t c = 0; c < row.classes; ++c) set[c] = row.p[c] >= least[c];
+  if (count_above(row.p, row.classes, 0.5) == 0) return;
+  for (int64_t c = 0; c < row.classes; ++c) {
+    if (row.p[c] > 0.5) set[c] = is_within(bounds, static_cast<size_t>(c), row.p[c], row.rest(c));
+  }
+}
+
 template <class T>
 void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, const ClassLimits& limits, bool* sets) {
   const ProbabilityBounds bounds = probability_bounds(rule);
-  const int64_t classes = rule.classes;
   if (rule.most_ranks.empty()) {
-    for_each_score_row<T>(scores, rule.probability, [&] {
-      return [&, sets, classes](const ScoreRow<T>& row) {
-        bool* set = sets + row.image * classes;
-        const double* least = bounds.least.data();
-        for (int64_t c = 0; c < classes; ++c) set[c] = row.p[c] >= least[c];
-        if (count_above(row.p, classes, 0.5) == 0) return;
-        for (int64_t c = 0; c < classes; ++c) {
-          if (row.p[c] > 0.5) set[c] = is_within(bounds, static_cast<size_t>(c), row.p[c], row.rest(c));
+    const FloatLimits quick(bounds);
+    const bool is_quick = std::is_same_v<T, float> && rule.probability == ProbabilityKind::kSoftmax && quick.are_known;
+    const auto quick_set = SETTRAIN_PICK(instruction_set(), softmax_set);
+    for_each_image<T>(scores, rule.probability, [&] {
+      return [&, sets](ScoreRowReader<T>& read, int64_t image) {
+        bool* set = sets + image * rule.classes;
+        if constexpr (std::is_same_v<T, float>) {
+          const float* row = scores.const_data_ptr<float>() + image * rule.classes;
+          if (is_quick && quick_set(row, rule.classes, quick.out_below.data(), quick.in_from.data(), set)) return;
         }
+        set_by_probability(bounds, read(image), set);
       };
     });
     return;

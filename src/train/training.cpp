@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -269,7 +270,7 @@ void Training::show_progress() {
 
 // A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. Over
 // the first epoch the loss must fall, or the top-1 accuracy `top1` on training images must be above that of an answer
-// that is always the largest class; after every epoch it must be above that of a guess.
+// that is always the largest class; after every epoch it must be above that of a guess, and not by chance.
 void Training::warn_if_stalled(double top1) {
   if (!files_ || has_warned_of_stall_) return;  // said once
   constexpr double kLeastFall = 0.02, kLeastTop1 = 1.1;
@@ -280,12 +281,13 @@ void Training::warn_if_stalled(double top1) {
   const double largest =
       counts.empty() ? guess
                      : static_cast<double>(std::ranges::max(counts)) / static_cast<double>(run_.dataset.train.size());
+  const double deviation = std::sqrt(guess * (1 - guess) / static_cast<double>(run_.dataset.train.size()));
   std::string what;
   if (state_.epoch == 0 && tenth > 0 && state_.late_loss > (1 - kLeastFall) * state_.early_loss &&
       top1 < kLeastTop1 * largest) {
     what = fmt::format("over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last",
                        state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth));
-  } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() && top1 < kLeastTop1 * guess) {
+  } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() && top1 < std::min(kLeastTop1 * guess, guess + 3 * deviation)) {
     what = fmt::format(
         "after epoch {} the top-1 accuracy on the training images is {:.4f}, and a guess among the {} "
         "classes has {:.4f}",

@@ -97,9 +97,6 @@ TEST_CASE("a share that leaves nothing on one side is refused") {
     return std::string();
   };
   CHECK_THAT(error_of(0, 0.5), Contains("no validation images"));
-  Dataset listed = made(10);
-  hold_out_calibration({0.5, 1}, listed);
-  CHECK_THROWS_WITH(hold_out_calibration({0.5, 1}, listed), Contains("data.calibration lists"));
   CHECK_THAT(error_of(10, 0.01), Contains("none to calibrate on"));
   CHECK_THAT(error_of(10, 0.99), Contains("none to validate on"));
   CHECK(error_of(2, 0.5).empty());

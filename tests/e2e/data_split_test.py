@@ -79,6 +79,7 @@ class Split(ProgramTest):
         split = ("data", "split", "trees", "--to", "lists")
         self.assertIn("--rule fractions", self.run_program(*split, "--val", "0.2", expect=2).stderr)
         self.assertIn("'1.5'", self.run_program(*split, "--rule", "fractions", "--val", "1.5", expect=2).stderr)
+        self.assertIn("none is left to train on", self.run_program(*split, "--rule", "fractions", "--val", "0.8", expect=2).stderr)
         self.run_program(*split, "--rule", "halves", expect=2)
         self.run_program(*split, "--min-images", -1, expect=2)
         self.run_program("data", "split", "trees", expect=2)

@@ -160,6 +160,9 @@ class Training(ProgramTest):
                 error = self.train_tiny("tiny", *(word for setting in settings for word in ("--set", setting)), expect=2).stderr
                 self.assertIn(key, error)
                 self.assertIn(reason, error)
+        self.write("listed.yaml", "data: {name: file_list, root: ., num_classes: 2, train: a.txt, val: a.txt, test: a.txt, calibration: a.txt, calibration_share: 0.5}\n")
+        error = self.run_program("--config", "listed.yaml", "--device", "cpu", expect=2).stderr
+        self.assertRegex(error, r"listed\.yaml:1:\d+: data\.calibration_share: data\.calibration lists")
         self.write("sigmoids.yaml", re.sub("loss: .*", "loss: {name: assume_negative}", TINY.replace("average_k:", "rules: [conformal:aps:0.1], average_k:")))
         error = self.run_program("--config", "sigmoids.yaml", "--device", "cpu", expect=2).stderr
         self.assertRegex(error, r"sigmoids\.yaml:\d+:\d+: eval\.rules: .*conformal:aps:0\.1")

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "losses/kernels/cpu/exponential.h"
 #include "losses/kernels/softmax_kernels.h"
 
@@ -45,13 +48,19 @@ struct Extremes {
   }
 };
 
+/// The scores behind the last whole block, filled up with `filling`.
+template <class T>
+SETTRAIN_ALWAYS_INLINE void fill_last(const T* rest, int64_t count, T filling, T* last) {
+  for (int64_t i = 0; i < kBlock<T>; ++i) last[i] = i < count ? rest[i] : filling;
+}
+
 }  // namespace
 
 template <class T>
 bool softmax_row(const T* scores, int64_t classes, T* probabilities) {
   const int64_t whole = classes / kBlock<T> * kBlock<T>, rest = classes - whole;
   T last[kBlock<T>];  // the rest, filled up with a score of the row
-  for (int64_t i = 0; i < kBlock<T>; ++i) last[i] = scores[i < rest ? whole + i : 0];
+  fill_last(scores + whole, rest, scores[0], last);
 
   Extremes<T> extremes(scores[0]);
   for (int64_t c = 0; c < whole; c += kBlock<T>) extremes.add(scores + c);
@@ -83,6 +92,37 @@ bool softmax_row(const T* scores, int64_t classes, T* probabilities) {
   }
   for (int64_t c = whole; c < classes; ++c) probabilities[c] *= factor;
   return true;
+}
+
+bool softmax_set(const float* scores, int64_t classes, const float* out_below, const float* in_from, bool* set) {
+  const int64_t whole = classes / kBlock<float> * kBlock<float>, rest = classes - whole;
+  float last[kBlock<float>];
+  fill_last(scores + whole, rest, scores[0], last);
+  Extremes<float> extremes(scores[0]);
+  for (int64_t c = 0; c < whole; c += kBlock<float>) extremes.add(scores + c);
+  extremes.add(last);
+  if (!extremes.are_finite()) return false;
+
+  const float largest = extremes.largest();
+  fill_last(scores + whole, rest, std::numeric_limits<float>::lowest(), last);
+  Floats sums[kLanesAtOnce];
+  for (int i = 0; i < kLanesAtOnce; ++i) sums[i] = exponential(Floats::load(last + i * kLanes) - Floats(largest));
+  for (int64_t c = 0; c < whole; c += kBlock<float>) {
+    for (int i = 0; i < kLanesAtOnce; ++i) {
+      const int64_t place = c + i * kLanes;
+      __builtin_prefetch(scores + classes + place);  // the next row, most likely
+      sums[i] = sums[i] + exponential(Floats::load(scores + place) - Floats(largest));
+    }
+  }
+  const auto log_sum = static_cast<float>(std::log(double{sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]))}));
+  uint8_t unclear = 0;
+  for (int64_t c = 0; c < classes; ++c) {
+    const float x = (scores[c] - largest) - log_sum;
+    const auto is_in = static_cast<uint8_t>(x >= in_from[c]), is_near = static_cast<uint8_t>(x >= out_below[c]);
+    set[c] = is_in != 0;
+    unclear |= is_in ^ is_near;
+  }
+  return unclear == 0;
 }
 
 template bool softmax_row(const float*, int64_t, float*);

@@ -63,6 +63,29 @@ TEST_CASE("a row's softmax has the same bits by every instruction set") {
   }
 }
 
+TEST_CASE("sets by float32 are right but for its error, and say where that decides") {
+  for (const int64_t classes : {1, 2, 63, 64, 65, 1000, 20000}) {
+    for (const double deviation : {0.0, 1.0, 20.0, 300.0}) {
+      CAPTURE(classes, deviation);
+      std::vector<float> scores = some_scores<float>(classes, deviation);
+      const std::vector<double> wide(scores.begin(), scores.end());
+      const at::Tensor exact = at::log_softmax(at::tensor(wide, at::kDouble), 0);
+      const at::Tensor error = exact.abs().mul(2e-7).add(1e-5 + 2e-9 * static_cast<double>(classes));
+      const at::Tensor below = exact.sub(error).to(at::kFloat), above = exact.add(error).to(at::kFloat);
+      const auto limits = [](const at::Tensor& x) { return x.const_data_ptr<float>(); };
+      const at::Tensor set = at::empty({classes}, at::kBool);
+      const auto sets = SETTRAIN_PICK(instruction_set(), softmax_set);
+      CHECK(sets(scores.data(), classes, limits(below), limits(below), set.mutable_data_ptr<bool>()));
+      CHECK(set.all().item<bool>());
+      CHECK(sets(scores.data(), classes, limits(above), limits(above), set.mutable_data_ptr<bool>()));
+      CHECK_FALSE(set.any().item<bool>());
+      CHECK_FALSE(sets(scores.data(), classes, limits(below), limits(above), set.mutable_data_ptr<bool>()));
+      scores.back() = std::numeric_limits<float>::quiet_NaN();
+      CHECK_FALSE(sets(scores.data(), classes, limits(below), limits(below), set.mutable_data_ptr<bool>()));
+    }
+  }
+}
+
 template <class T>
 void check_finiteness() {
   constexpr T kLargest = std::numeric_limits<T>::max(), kInfinity = std::numeric_limits<T>::infinity();

@@ -220,5 +220,21 @@ TEST_CASE("scores that no rule can judge are refused") {
   CHECK_THROWS_AS(sets_of(rule, at::full({3, 4}, std::nan(""))), NumericalError);
 }
 
+// The thresholds are scores of these images, so that each set of one of them is decided by the last bit.
+TEST_CASE("sets of float32 scores are those of the same numbers in float64") {
+  at::manual_seed(8);
+  for (const double deviation : {1.0, 4.0, 40.0}) {
+    const at::Tensor scores = at::randn({400, 130}).mul(deviation), labels = at::randint(130, {400}, at::kLong);
+    ClassFacts facts{.classes = 130};
+    for (int64_t c = 0; c < 130; ++c) facts.train_counts.push_back(1 + c);
+    for (const char* rule : {"conformal:lac:0.1", "conformal:lac:0.9", "conformal:lac:0.5:classwise",
+                             "conformal:pas:0.2", "average:5", "average-error:0.4"}) {
+      CAPTURE(deviation, rule);
+      const CalibratedRule calibrated = calibrate(parse_set_rule(rule), facts, scores, labels, 1);
+      CHECK(sets_of(calibrated, scores).equal(sets_of(calibrated, scores.to(at::kDouble))));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace settrain
