@@ -287,7 +287,8 @@ void Training::warn_if_stalled(double top1) {
       top1 < kLeastTop1 * largest) {
     what = fmt::format("over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last",
                        state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth));
-  } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() && top1 < std::min(kLeastTop1 * guess, guess + 3 * deviation)) {
+  } else if (state_.step >= kLeastSteps && run_.dataset.train.label_sets.empty() &&
+             top1 < std::min(kLeastTop1 * guess, guess + 3 * deviation)) {
     what = fmt::format(
         "after epoch {} the top-1 accuracy on the training images is {:.4f}, and a guess among the {} "
         "classes has {:.4f}",
