@@ -175,7 +175,7 @@ double DesignCosts::measure_seconds(const DesignCost& cost, ProgressBar& bar) co
 }
 
 double DesignCosts::measure_speed(ProgressBar& bar) const {
-  // Of the experiments that are measured in this process, a later one may train in bf16.
+  // A later experiment of this process may train in bf16.
   TrainOptions options;
   options.precision = "bf16";
   keep_training_from_broken_amx(options, find_device(line_.device));
