@@ -31,6 +31,12 @@ class CrossEntropy : public Loss {
     return of_labels * (1 - label_smoothing_) - log_p.mean(1) * label_smoothing_;
   }
 
+  at::Tensor every_label(const LossInput& input) override {
+    const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
+    if (label_smoothing_ == 0) return -log_p;
+    return log_p.neg() * (1 - label_smoothing_) - log_p.mean(1, /*keepdim=*/true) * label_smoothing_;
+  }
+
   double label_smoothing_;
 };
 

@@ -43,6 +43,7 @@ class Loss {
   virtual ~Loss() = default;
 
   /// Checks shapes, dtypes, labels and given noise (ShapeError), casts half-precision scores to float32, and computes.
+  /// With label shares p it is the expected loss, sum_j p_j (the loss of label j).
   /// On CUDA a label out of range is not found beforehand, since reading labels back would stall every step: LibTorch's
   /// indexing asserts there, and our kernels answer NaN for the sample. Scores are float32 or float64 inside; they get
   /// gradients.
@@ -69,6 +70,11 @@ class Loss {
  protected:
   /// [batch] losses of checked input.
   virtual at::Tensor per_sample(const LossInput& input) = 0;
+
+  /// [batch, classes] the losses of checked input for each class as the label, where it has a share of
+  /// input.label_shares; any number elsewhere. For losses with LossEntry::takes_mixed_labels; the others throw
+  /// ShapeError.
+  virtual at::Tensor every_label(const LossInput& input);
 
   int64_t num_classes() const { return num_classes_; }
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from settrain.sets import CalibratedRule
+from settrain.sets import CalibratedRule, rules_of
 
 # torchvision's constructors, and the layer that gives the scores.
 HEADS = {
@@ -41,7 +41,10 @@ class NormalisedLinear(nn.Module):
 class TrainedModel(nn.Module):
     """A network of torchvision with settrain's weights, and what is known of its classes. Made by load()."""
 
-    def __init__(self, network: nn.Module, card: dict, temperature: float, rules: Sequence[CalibratedRule]) -> None:
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, network: nn.Module, card: dict[str, Any], temperature: float, rules: dict[str, CalibratedRule]) -> None:
         super().__init__()
         self.network = network
         self.class_names: list[str] = card["classes"]
@@ -49,7 +52,7 @@ class TrainedModel(nn.Module):
         self.superclass_of: list[int] = card["superclass_of"]
         self.input_size: tuple[int, int] = tuple(card["input"])  # height, width
         self.is_sigmoid: bool = card["probability"] == "sigmoid"
-        self.rules: dict[str, CalibratedRule] = {rule.name: rule for rule in rules}
+        self.rules = rules  # of the scores that the model gives
         self._score_scale, self._temperature = card["score_scale"], temperature
         self.register_buffer("mean", torch.tensor(card["mean"]).view(-1, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(card["std"]).view(-1, 1, 1), persistent=False)
@@ -64,11 +67,13 @@ class TrainedModel(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """[batch, classes] scores of normalised images: cosines where the head is normalised."""
-        return self.network(images)
+        scores: Tensor = self.network(images)
+        return scores
 
     def logits(self, images: Tensor) -> Tensor:
         """[batch, classes] what probabilities and rules are made of: scores times the loss' scale, over the calibrated temperature."""
-        return self(images) * self._score_scale / self._temperature
+        logits: Tensor = self(images) * self._score_scale / self._temperature
+        return logits
 
     def probabilities(self, images: Tensor) -> Tensor:
         logits = self.logits(images)
@@ -79,10 +84,10 @@ class TrainedModel(nn.Module):
         image, which randomised rules draw by; count on from batch to batch."""
         if rule not in self.rules:
             raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
-        return self.rules[rule].sets(self.logits(images), first_image=first_image)
+        return self.rules[rule].sets(self(images), first_image=first_image)
 
 
-def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> TrainedModel:
+def load(path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model in a file that `settrain export` wrote, in evaluation mode.
 
     Rules that were calibrated on the mean scores of ten crops (eval.crops: ten) are left out, as this model sees one.
@@ -94,8 +99,8 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
             f"{os.fspath(path)!r}: an ONNX graph, which onnxruntime.InferenceSession() runs (docs/file_formats.md); load() reads the safetensors file "
             "that `settrain export RUN` writes"
         )
-    import torchvision
-    import yaml
+    import torchvision  # type: ignore[import-untyped]
+    import yaml  # type: ignore[import-untyped]
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -106,8 +111,8 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
         config = yaml.safe_load(metadata["config"])
         name, crops = config["model"]["name"], config["eval"].get("crops", "center")
         stored = json.loads(metadata.get("rules", '{"temperature": 1, "rules": []}'))
-        rules = [CalibratedRule(json.dumps(rule)) for rule in stored["rules"] if crops == "center"]
         card = {key: card[key] for key in CARD}
+        rules = rules_of(stored, card["score_scale"]) if crops == "center" else {}
     except (SafetensorError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise ValueError(f"{os.fspath(path)!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
     if name not in HEADS:

@@ -4,6 +4,8 @@ from package import TensorTest, golden, main
 
 import json
 import math
+import tempfile
+import warnings
 
 import numpy
 import torch
@@ -42,7 +44,7 @@ class Accuracies(TensorTest):
             self.assertAlmostEqual(metrics.average_k_thresholds(p, (k,))[0], threshold, 12)
             chosen = metrics.returned_classes(p, threshold)
             self.assertTrue(torch.equal(chosen, p >= threshold))
-            values = metrics.accuracies(scores, labels, top_k=(), average_k=(k,))
+            values = metrics.accuracies(scores, labels, k=(), average_k=(k,))
             self.assertAlmostEqual(values[f"avg{k:g}"], metrics.coverage(chosen, labels), 12)
             self.assertAlmostEqual(values[f"avg{k:g}_size"], chosen.sum(1).double().mean().item(), 12)
             self.assertAlmostEqual(metrics.average_k_accuracy(scores, labels, k), values[f"avg{k:g}"], 12)
@@ -62,7 +64,7 @@ class Accuracies(TensorTest):
                 p, val_p = (torch.tensor(part["probabilities"], dtype=torch.float64) for part in (test, val))
                 top_k, average_k = case["k_values"], case["average_k_values"]
                 options = {"average_k_score": "raw", "threshold_scores": val_p, "train_counts": case["train_counts"]}
-                values = metrics.accuracies(p, test["labels"], top_k=top_k, average_k=average_k, **options)
+                values = metrics.accuracies(p, test["labels"], k=top_k, average_k=average_k, **options)
                 for k in top_k:
                     self.assertAlmostEqual(values[f"top{k}"], expected["topk_accuracy"][str(k)], 12)
                     self.assertAlmostEqual(values[f"macro_top{k}"], expected["macro_topk_accuracy"][str(k)], 12)
@@ -111,25 +113,141 @@ class Accuracies(TensorTest):
         scores, labels = drawn(20)
         wrong = [
             (lambda: metrics.topk_accuracy(scores, labels, 0), "^k: "),
-            (lambda: metrics.accuracies(scores, labels, top_k=(0,)), "^top_k: "),
-            (lambda: metrics.accuracies(scores, labels, top_k=(2, 2)), "^top_k: .*once"),
+            (lambda: metrics.accuracies(scores, labels, k=(0,)), "^k: "),
+            (lambda: metrics.accuracies(scores, labels, k=(2, 2)), "^k: .*once"),
             (lambda: metrics.topk_accuracy(scores, labels[:5], 1), "labels"),
             (lambda: metrics.topk_accuracy(scores, labels + 12, 1), "labels"),
-            (lambda: metrics.topk_accuracy(scores, labels.double(), 1), "labels: expected integers"),
             (lambda: metrics.topk_accuracy(scores * math.nan, labels, 1), "scores"),
             (lambda: metrics.accuracies(scores, labels, average_k=(0,)), "average_k"),
             (lambda: metrics.average_k_accuracy(scores, labels, math.nan), "^k: "),
             (lambda: torch.ops.settrain.accuracies(scores, labels, [], [math.nan], "softmax", False, None, []), "average_k: must be above 0"),
-            (lambda: metrics.topk_accuracy(scores, labels, 1.5), "^k: .*whole numbers"),
-            (lambda: metrics.accuracies(scores, labels, train_counts=[0.5] * 12), "^train_counts: .*whole numbers"),
             (lambda: metrics.coverage((scores > 0).byte(), labels), "bool"),
             (lambda: metrics.coverage(scores > 0, labels + 12), "labels: expected classes from 0 to 11"),
             (lambda: metrics.accuracies(scores, labels, average_k_score="logits"), "average_k_score"),
             (lambda: metrics.accuracies(scores, labels, train_counts=[1, 2]), "train_counts"),
-            (lambda: metrics.average_k_thresholds(scores, (-1,)), "^ks: "),
+            (lambda: metrics.average_k_thresholds(scores, (-1,)), "^k: "),
             (lambda: metrics.accuracies(scores, labels, threshold_scores=scores[:, :5]), "^threshold_scores: "),
             (lambda: metrics.coverage(scores > 0, labels[:3]), "labels"),
             (lambda: metrics.expected_calibration_error(scores, labels, bins=0), "bins"),
+            (lambda: metrics.topk_accuracy(scores, labels, 13), "^k: expected at most 12, the number of classes, got 13"),
+            (lambda: metrics.accuracies(scores, labels, average_k=(12.5,)), "^average_k: expected at most 12"),
+            (lambda: metrics.average_k_accuracy(scores, labels, 13), "^k: expected at most 12"),
+            (lambda: metrics.average_k_thresholds(scores, (13,)), "^k: expected at most 12"),
+            (lambda: metrics.topk_accuracy([[1.0, 2.0], [1.0]], [0, 1], 1), "^scores: "),
+            (lambda: metrics.topk_accuracy(scores, labels, 2**64), "^k: expected an integer of 64 bits"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+    def test_wrong_types(self):
+        scores, labels = drawn(20)
+        wrong = [
+            (lambda: metrics.topk_accuracy(scores, labels.double(), 1), "labels: expected integers"),
+            (lambda: metrics.topk_accuracy(scores, labels, 1.5), "^k: expected an integer, got 1.5"),
+            (lambda: metrics.accuracies(scores, labels, train_counts=[0.5] * 12), "^train_counts: .*whole numbers"),
+            (lambda: metrics.topk_accuracy(scores, labels, None), "^k: expected an integer, got None"),
+            (lambda: metrics.topk_accuracy({0: 1}, labels, 1), "^scores: expected a tensor, an array or a list of numbers, got dict"),
+            (lambda: metrics.topk_accuracy(scores, "0", 1), "^labels: expected a tensor"),
+            (lambda: metrics.accuracies(scores, labels, train_counts={0: 1}), "^train_counts: expected whole numbers, got dict"),
+            (lambda: metrics.average_k_accuracy(scores, labels, "2"), "^k: expected a number, got '2'"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(TypeError, message):
+                call()
+
+    def test_views_of_arrays_that_go_backwards(self):
+        scores, labels = drawn(50)
+        array, of_labels = scores.numpy()[::-1], labels.numpy()[::-1]
+        self.assertEqual(metrics.accuracies(array, of_labels), metrics.accuracies(scores.flip(0), labels.flip(0)))
+        self.assertEqual(metrics.topk_accuracy(scores.numpy()[:, ::-1], 11 - labels, 3), metrics.topk_accuracy(scores.flip(1), 11 - labels, 3))
+
+
+class Streaming(TensorTest):
+    """Metrics batch by batch."""
+
+    def each(self, group=None):
+        """A metric, what feeds it, and the function whose value it has."""
+        return [
+            (metrics.TopKAccuracy(3, group=group), lambda s: s, lambda s, y: metrics.topk_accuracy(s, y, 3)),
+            (metrics.MacroTopKAccuracy(12, 3, group=group), lambda s: s, lambda s, y: metrics.macro_topk_accuracy(s, y, 3)),
+            (metrics.AverageKAccuracy(2.5, group=group), lambda s: s, lambda s, y: metrics.average_k_accuracy(s, y, 2.5)),
+            (metrics.AverageKAccuracy(2, average_k_score="sigmoid", strict=True), lambda s: s, self.strict_average),
+            (metrics.Coverage(group=group), lambda s: s > 0.5, metrics.coverage),
+        ]
+
+    def strict_average(self, scores, labels):
+        return metrics.average_k_accuracy(scores, labels, 2, average_k_score="sigmoid", strict=True)
+
+    def test_batches_give_the_value_of_all(self):
+        for metric, fed, function in self.each():
+            with self.subTest(metric=type(metric).__name__):
+                self.assertTrue(math.isnan(metric.compute()))
+                for seed in (3, 4):
+                    scores, labels = drawn(seed=seed, dtype=torch.float32)
+                    for part in range(0, 400, 150):
+                        metric.update(fed(scores[part : part + 150]), labels[part : part + 150])
+                    self.assertAlmostEqual(metric.compute(), function(fed(scores), labels), 12)
+                    metric.reset()
+                self.assertTrue(math.isnan(metric.compute()))
+
+    def test_in_a_training_loop(self):
+        torch.manual_seed(0)
+        scores, labels = drawn(dtype=torch.float32)
+        model = torch.nn.Linear(12, 12)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+        metric, seen = metrics.TopKAccuracy(1), []
+        for _ in range(3):
+            metric.reset()
+            for part in range(0, 400, 100):
+                answers = model(scores[part : part + 100])
+                torch.nn.functional.cross_entropy(answers, labels[part : part + 100]).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                metric.update(answers, labels[part : part + 100])  # with a gradient, which it drops
+            seen.append(metric.compute())
+        self.assertGreater(seen[-1], seen[0])
+
+    def test_several_processes(self):
+        with tempfile.TemporaryDirectory(prefix="settrain-python-") as folder:
+            context = torch.multiprocessing.get_context("fork")
+            answers = context.SimpleQueue()
+            processes = [context.Process(target=self.work, args=(rank, f"file://{folder}/meeting", answers)) for rank in range(3)]
+            for process in processes:
+                process.start()
+            got = [answers.get() for _ in processes]
+            for process in processes:
+                process.join()
+                self.assertEqual(process.exitcode, 0)
+        scores, labels = drawn(dtype=torch.float32)
+        for values in got:
+            for value, (_, fed, function) in zip(values, self.each()):
+                self.assertAlmostEqual(value, function(fed(scores), labels), 12)
+
+    def work(self, rank, meeting, answers):
+        """The process `rank` of three; the last has no samples."""
+        torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=3)
+        scores, labels = drawn(dtype=torch.float32)
+        parts = [slice(0, 250), slice(250, 400), slice(0, 0)]
+        values = []
+        for metric, fed, _ in self.each():
+            if rank < 2:
+                metric.update(fed(scores[parts[rank]]), labels[parts[rank]])
+            values.append(metric.compute())
+        answers.put(values)
+        torch.distributed.destroy_process_group()
+
+    def test_errors(self):
+        scores, labels = drawn(20)
+        wrong = [
+            (lambda: metrics.TopKAccuracy(0), "^k: expected a number above 0"),
+            (lambda: metrics.TopKAccuracy(13).update(scores, labels), "^k: expected at most 12"),
+            (lambda: metrics.MacroTopKAccuracy(12, 13), "^k: expected at most 12"),
+            (lambda: metrics.MacroTopKAccuracy(11, 1).update(scores, labels), "^scores: expected 11 classes, got 12"),
+            (lambda: metrics.AverageKAccuracy(math.nan), "^k: "),
+            (lambda: metrics.TopKAccuracy(1).update(scores, labels + 12), "labels"),
+            (lambda: metrics.AverageKAccuracy(2).update(scores * math.nan, labels), "scores"),
+            (lambda: metrics.Coverage().update(scores, labels), "bool"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
@@ -148,7 +266,7 @@ class LabelSets(TensorTest):
     def test_against_the_formulas(self):
         scores, label_sets = self.drawn_sets()
         wanted = label_sets.sum(1)
-        values = metrics.label_set_accuracies(scores, label_sets, top_k=(3,), average_k=(2.5,))
+        values = metrics.label_set_accuracies(scores, label_sets, k=(3,), average_k=(2.5,))
         order = scores.sort(dim=1, descending=True, stable=True).indices
         in_top = torch.zeros_like(label_sets).scatter(1, order[:, :3], True)
         self.assertAlmostEqual(values["top3_recall"], ((in_top & label_sets).sum(1) / wanted).double().mean().item(), 6)
@@ -179,7 +297,7 @@ class LabelSets(TensorTest):
             (lambda: metrics.label_set_accuracies(scores, label_sets[:, :5]), "^label_sets: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets & False), "^label_sets: .*no label"),
             (lambda: metrics.label_set_accuracies(scores, scores), "^label_sets: expected bool, or 0 and 1"),
-            (lambda: metrics.label_set_accuracies(scores, label_sets, top_k=(0,)), "^top_k: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, k=(0,)), "^k: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, average_k=(2, 2)), "^average_k: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, average_k_score="logits"), "^average_k_score: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, threshold_scores=scores[:, :5]), "^threshold_scores: "),
@@ -296,6 +414,62 @@ class Sets(TensorTest):
         rule = sets.calibrate("conformal:tree(nodes=1):0.1", scores, torch.full((20,), 3), taxonomy=[[f"genus {c // 3}"] for c in range(12)])
         self.assertEqual(rule.sets(scores)[0].nonzero().flatten().tolist(), [3, 4, 5])
 
+    def test_equal_rules(self):
+        scores, labels = drawn()
+        rule, same = (sets.calibrate("conformal:lac:0.1", scores, labels) for _ in range(2))
+        self.assertEqual(rule, same)
+        self.assertEqual(rule, sets.CalibratedRule(str(rule)))
+        self.assertEqual(len({rule, same}), 1)
+        self.assertNotEqual(rule, sets.calibrate("conformal:lac:0.2", scores, labels))
+        self.assertNotEqual(rule, sets.calibrate("conformal:lac:0.1", scores + torch.eye(12).repeat(34, 1)[:400], labels))
+        self.assertNotEqual(rule, str(rule))
+
+    def test_probabilities_in_place_of_logits(self):
+        scores, labels = drawn()
+        for sigmoid in (False, True):
+            p = scores.sigmoid() if sigmoid else scores.softmax(1)
+            rule = sets.calibrate("conformal:lac:0.1", scores, labels, sigmoid=sigmoid)
+            of_probabilities = sets.calibrate("conformal:lac:0.1", p, labels, sigmoid=sigmoid, probabilities=True)
+            self.assertTrue(torch.equal(of_probabilities.sets(p, probabilities=True), rule.sets(scores)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            certain = sets.calibrate("top:1", torch.eye(12), torch.arange(12), probabilities=True).sets(torch.eye(12), probabilities=True)
+        self.assertTrue(torch.equal(certain, torch.eye(12).bool()))
+        for wrong in (scores, scores.sigmoid(), scores.softmax(1) - 0.01):
+            with self.assertRaisesRegex(ValueError, "^scores: expected probabilities"):
+                sets.calibrate("conformal:lac:0.1", wrong, labels, probabilities=True)
+
+    def test_scores_that_look_like_probabilities_are_warned_of(self):
+        scores, labels = drawn()
+        with self.assertWarnsRegex(UserWarning, "probabilities=True") as caught:
+            rule = sets.calibrate("conformal:lac:0.1", scores.softmax(1), labels)
+        self.assertEqual(caught.filename, __file__)
+        with self.assertWarnsRegex(UserWarning, "probabilities=True"):
+            rule.sets(scores.softmax(1).float())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rule.sets(scores)
+            sets.calibrate("conformal:lac:0.1", scores.sigmoid(), labels)
+
+    def test_help_names_all_that_can_be_used(self):
+        scores, labels = drawn()
+        of_help = sets.__doc__
+        for kind in ("top:", "average:", "error:", "average-error:", "conformal:"):
+            self.assertIn(kind, of_help)
+        facts = {"train_counts": self.COUNTS, "superclass_of": [c // 3 for c in range(12)], "taxonomy": [[f"genus {c // 3}"] for c in range(12)]}
+        for score in ("lac", "aps", "raps(lambda=0.1,k=2)", "raps(tune=size)", "raps(tune=strata)", "saps(lambda=0.1)", "pas", "tree(nodes=2)", "risk"):
+            self.assertRegex(of_help, rf"\b{score.partition('(')[0]}\b")
+            sets.calibrate(f"conformal:{score}:0.2", scores, labels, **facts)
+        for threshold in ("classwise", "superclass", "interpolated(0.5)", "rc3p", "clustered", "fuzzy(0.1)"):
+            self.assertRegex(of_help, rf"\b{threshold.partition('(')[0]}\b")
+            sets.calibrate(f"conformal:lac:0.2:{threshold}", scores, labels, **facts)
+
+    def test_quality_has_the_keys_of_its_type(self):
+        scores, labels = drawn()
+        chosen = sets.calibrate("top:3", scores, labels).sets(scores)
+        found = sets.quality(chosen, labels, train_counts=self.COUNTS)
+        self.assertEqual(sorted(found), sorted(sets.Quality.__annotations__))
+
     def test_no_data_are_needed_for_shapes(self):
         rule = sets.calibrate("top:3", *drawn())
         self.assertEqual(rule.sets(torch.empty(7, 12, device="meta")).shape, (7, 12))
@@ -309,13 +483,13 @@ class Sets(TensorTest):
             (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]]), "12"),
             (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]] * 11 + [[]]), "length"),
             (lambda: sets.calibrate("top:13", scores, labels), "12"),
+            (lambda: sets.calibrate("top:3", scores, labels, seed=2**64), "^seed: expected 0 to 2.63 - 1, got 18446744073709551616"),
             (lambda: sets.calibrate("conformal:risk:0.1", scores, scores > 99), "image 0"),
             (lambda: sets.calibrate("conformal:lac:0.1", scores, scores > 0), "^labels: "),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels), "training"),
             (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels), "superclass"),
             (lambda: rule.sets(scores[:, :5]), "^scores: .*12.*5 classes"),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[1, 2]), "^train_counts: expected 12"),
-            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[0.5] * 12), "^train_counts: "),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[-1] + [1] * 11), "^train_counts: .*-1"),
             (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels, superclass_of=[0]), "^superclass_of: expected 12"),
             (lambda: sets.quality(rule.sets(scores), labels, train_counts=[1]), "^train_counts: expected 12"),
@@ -329,6 +503,22 @@ class Sets(TensorTest):
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+    def test_wrong_types(self):
+        scores, labels = drawn()
+        rule = sets.calibrate("top:3", scores, labels)
+        wrong = [
+            (lambda: sets.calibrate(["top:1", "top:2"], scores, labels), "^rule: expected a text, got list"),
+            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[0.5] * 12), "^train_counts: "),
+            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=dict(enumerate(self.COUNTS))), "^train_counts: .*dict"),
+            (lambda: sets.calibrate("top:3", scores, labels, seed="1"), "^seed: "),
+            (lambda: sets.calibrate("top:3", scores, labels.double()), "^labels: expected integers"),
+            (lambda: rule.sets({0: 1.0}), "^scores: "),
+            (lambda: rule.sets(scores, first_image=0.5), "^first_image: "),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(TypeError, message):
                 call()
 
 
