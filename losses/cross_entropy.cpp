@@ -17,7 +17,8 @@ struct CrossEntropyOptions {
 ///
 /// (Garcin et al., ICML 2022, Table 1; thesis eq. 5.3): smooth, no ties, no kink. Gradient: softmax(s) - e_y. With
 /// label smoothing a in [0, 1), the cross-entropy with the distribution (1 - a) e_y + a/L (Szegedy et al., CVPR 2016,
-/// section 7), whose least value is above 0; gradient: softmax(s) minus that distribution.
+/// section 7), whose least value is above 0; gradient: softmax(s) minus that distribution. It is infinite where a
+/// class is masked by -infinity, which has a share of the target then.
 class CrossEntropy : public Loss {
  public:
   CrossEntropy(const config::Config& config, const LossContext& context)

@@ -10,6 +10,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from settrain._version import CUDA_VERSION, TORCH_VERSION
+
+
+def _check_torch() -> None:
+    """Raises ImportError where the operators are for another PyTorch: they would not load, or would crash."""
+    wanted = f"PyTorch {TORCH_VERSION}" + (f" with CUDA {CUDA_VERSION}" if CUDA_VERSION else "")
+    cuda = torch.version.cuda
+    is_release = torch.__version__.split("+")[0] == TORCH_VERSION
+    if is_release and (not CUDA_VERSION or (cuda or "").split(".")[0] == CUDA_VERSION):
+        return
+    found = f"PyTorch {torch.__version__} {f'with CUDA {cuda}' if cuda else 'without CUDA'}"
+    raise ImportError(
+        f"settrain was built for {wanted}, and this Python has {found}; install that one (pip install torch=={TORCH_VERSION}), "
+        "or build settrain for the one that is there (pip install . in its source, docs/python.md)"
+    )
+
+
+_check_torch()
 torch.ops.load_library(pathlib.Path(__file__).parent / "libsettrain_ops.so")  # type: ignore[no-untyped-call]
 
 ops: Any = torch.ops.settrain
