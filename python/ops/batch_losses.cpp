@@ -77,19 +77,26 @@ at::Tensor losses_of_all(const MadeLoss& made, const Scores& from, const Argumen
   return (*made.loss)(input_of(made, from, arguments)).per_sample;
 }
 
+/// [batch] the losses of samples of which only those with `is_kept`, [batch] bool, take part; 0 for the others. Noise is
+/// a function of the row, so all rows stay.
+at::Tensor losses_by_row(const MadeLoss& made, const Scores& from, const Arguments& arguments,
+                         const at::Tensor& is_kept) {
+  Arguments all = arguments;
+  all.labels = at::where(is_kept, arguments.labels, 0);
+  return at::where(is_kept, losses_of_all(made, from, all), 0);
+}
+
 /// [batch] the losses of samples of which only `rows`, int64 in ascending order, take part; 0 for the others.
 at::Tensor losses_of_rows(const MadeLoss& made, const Scores& from, const Arguments& arguments,
                           const at::Tensor& rows) {
   const int64_t batch = from.scores.size(0);
   for (const at::Tensor& scores : from.tensors()) check_shape("scores", scores.sizes(), {batch, kAnySize});
-  if (arguments.noise) check_shape("noise", arguments.noise->sizes(), {batch, kAnySize, kAnySize});
   const auto selected = [&](const at::Tensor& tensor) { return tensor.index_select(0, rows); };
   const auto selected_where_given = [&](const OptionalTensor& tensor) {
     return tensor ? OptionalTensor(selected(*tensor)) : std::nullopt;
   };
   Arguments part = arguments;
   part.labels = selected(arguments.labels);
-  part.noise = selected_where_given(arguments.noise);
   const Scores kept{selected(from.scores), selected_where_given(from.scores_multi),
                     selected_where_given(from.estimates)};
   const at::Tensor losses = losses_of_all(made, kept, part);
@@ -128,11 +135,14 @@ at::Tensor losses_of(const MadeLoss& made, const Scores& from, Arguments argumen
   if (labels.is_cpu() && count_ignored(labels, arguments.ignore_index) == 0)
     return losses_of_all(made, from, arguments);
   const at::Tensor is_kept = labels.ne(arguments.ignore_index);
-  // Selecting rows would stall a GPU.
-  if (labels.is_cpu() || made.couples_samples)
+  const bool has_noise = arguments.step || arguments.noise;
+  if (made.couples_samples || (labels.is_cpu() && !has_noise))
     return losses_of_rows(made, from, arguments, is_kept.nonzero().squeeze(1));
-  arguments.labels = at::where(is_kept, labels, 0);
-  return at::where(is_kept, losses_of_all(made, from, arguments), 0);
+  if (!labels.is_cpu()) return losses_by_row(made, from, arguments, is_kept);  // selecting rows would stall a GPU
+  // Scores of ignored samples may be NaN, of which 0 times the gradient is NaN.
+  check_shape("scores", from.scores.sizes(), {labels.size(0), kAnySize});
+  const Scores clean{from.scores.masked_fill(is_kept.logical_not().unsqueeze(1), 0), {}, {}};
+  return losses_by_row(made, clean, arguments, is_kept);
 }
 
 at::Tensor reduced(const at::Tensor& losses, const Arguments& arguments, const std::string& reduction) {

@@ -109,7 +109,7 @@ class Inputs(LossTest):
             for reduction in ("none", "sum", "mean"):
                 loss.reduction = reduction
                 value, gradient = called(loss, garbage, ignoring)
-                expected, expected_gradient = called(loss, scores[kept], labels[kept])
+                expected, expected_gradient = self.without_others(loss, scores, labels, kept)
                 if reduction == "none":
                     self.assertEqual(value[[2, 4]].tolist(), [0, 0])
                     value = value[kept]
@@ -124,6 +124,16 @@ class Inputs(LossTest):
             self.assertTrue(math.isnan(value))
 
         self.for_each(check)
+
+    def without_others(self, loss, scores, labels, kept):
+        """The loss of the samples `kept` alone, and the gradient by their scores. Noise is a function of the row."""
+        if not isinstance(loss, Noised):
+            return called(loss, scores[kept], labels[kept])
+        of_all = copy.deepcopy(loss)
+        of_all.reduction = "none"
+        value, gradient = called(of_all, scores, labels)
+        share = 1 / len(kept) if loss.reduction == "mean" else 1
+        return value[kept] if loss.reduction == "none" else value[kept].sum() * share, gradient[kept] * share
 
     def test_a_masked_class_takes_no_part(self):
         def check(loss):
