@@ -134,7 +134,8 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
       continue;
     }
     const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
-    if (text.empty()) reader.fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
+    if (cell_text(text).empty())
+      reader.fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
     if (!reader.is_class(name)) {
       const std::string suggestion = did_you_mean(name, keys);
       reader.fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),

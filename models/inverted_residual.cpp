@@ -64,7 +64,8 @@ InvertedResidual::InvertedResidual(InvertedNames names, const UnitOptions& optio
   const bool expands = shape.inner != shape.in;
   if (shape.is_fused) {
     add("", "", {shape.in, expands ? shape.inner : shape.out, shape.kernel, shape.stride, 1, shape.activation});
-    if (!expands) return;
+    is_one_unit_ = !expands;
+    if (is_one_unit_) return;
   } else {
     if (expands) add("_expand_conv", "_bn0", {shape.in, shape.inner, 1, 1, 1, shape.activation});
     add("_depthwise_conv", "_bn1",
@@ -83,9 +84,11 @@ at::Tensor InvertedResidual::forward(const at::Tensor& x) {
   for (size_t i = 0; i < units_.size(); ++i) {
     const bool is_last = i + 1 == units_.size();
     if (is_last && excitation_) y = excitation_->forward(y);
-    y = is_last && adds_input_ ? units_[i].onto(x, y, is_training() ? skipped_ : 0) : units_[i](y);
+    if (is_last && adds_input_ && !is_one_unit_) return units_[i].onto(x, y, is_training() ? skipped_ : 0);
+    y = units_[i](y);
   }
-  return y;
+  // One unit activates before the sum.
+  return adds_input_ ? drop_path(y, is_training() ? skipped_ : 0) + x : y;
 }
 
 }  // namespace settrain

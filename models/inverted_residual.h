@@ -42,7 +42,7 @@ class InvertedResidual : public Layer {
 
  private:
   double skipped_;
-  bool adds_input_;
+  bool adds_input_, is_one_unit_ = false;
   std::vector<ConvolutionUnit> units_;
   std::shared_ptr<Layer> excitation_;  // before the last unit; may be null
 };

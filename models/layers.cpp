@@ -29,6 +29,11 @@
 namespace settrain {
 namespace {
 
+// The type of a prepared layer's weights.
+at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight) {
+  return form == InferenceForm::kBf16 ? at::kBFloat16 : weight.scalar_type();
+}
+
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -80,11 +85,6 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
 Convolution::Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry, const at::Tensor& bias)
     : geometry_(geometry), weight_(register_parameter("weight", weight)) {
   if (bias.defined()) bias_ = register_parameter("bias", bias);
-}
-
-// The type of a prepared layer's weights.
-at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight) {
-  return form == InferenceForm::kBf16 ? at::kBFloat16 : weight.scalar_type();
 }
 
 void Convolution::prepare(InferenceForm form) {

@@ -62,11 +62,11 @@ class Convolution : public Layer {
   /// undefined; `skipped` is the probability that an image has `added` alone.
   at::Tensor normed(const at::Tensor& x, Activation activation, const at::Tensor& added, double skipped);
 
-  /// The norm of normed(), which must outlive this.
+  /// From now on normed() has this norm.
   void set_norm(std::shared_ptr<BatchNorm> norm) { norm_ = std::move(norm); }
 
  protected:
-  /// x as the convolution takes it, and the padding that is left to do. Here all is.
+  /// x as the convolution takes it, and the padding that is left to do. This class leaves all of it.
   virtual at::Tensor padded(const at::Tensor& x, ConvolutionGeometry& /*geometry*/) const { return x; }
   int64_t kernel() const { return weight_.size(2); }
 
@@ -96,7 +96,7 @@ class BatchNorm : public Layer {
   /// max(0, forward(x)), in one pass over x where prepared.
   at::Tensor rectified_norm(const at::Tensor& x);
 
-  /// What evaluation multiplies a channel by, and adds to it then: [channels] float64 each.
+  /// Scale and shift of each channel in evaluation: [channels] float64 each.
   std::pair<at::Tensor, at::Tensor> factors() const;
 
   int64_t channels() const { return weight_.numel(); }

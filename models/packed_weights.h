@@ -49,7 +49,7 @@ class PackedLinear {
 
  private:
   std::optional<PackedConvolution> convolution_;
-  at::Tensor weight_, bias_;  // where it is none
+  at::Tensor weight_, bias_;  // used where convolution_ is empty
 };
 
 }  // namespace settrain

@@ -205,7 +205,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   CalibrationRequest request = request_of(arguments);
   for (const std::string& text : arguments.rules) parse_set_rule(text);  // before the data are read
   request.places = named_places(arguments);
-  if (!arguments.chosen.empty()) parse_set_rule(arguments.chosen);
+  const std::string chosen = arguments.chosen.empty() ? "" : parse_set_rule(arguments.chosen).name();
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
@@ -220,7 +220,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   if (!corrected_by.empty()) {
     if (arguments.rules.empty()) {
       std::erase_if(request.rules,
-                    [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != arguments.chosen; });
+                    [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != chosen; });
     }
     for (const SetRule& rule : request.rules) {
       if (is_prior_adjusted(rule)) names += (names.empty() ? "" : ", ") + rule.name();
@@ -254,7 +254,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
                      .inference = name_of(form)};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
   for (const JudgedPlace& judged : done.places) stored.places.push_back(judged.place);
-  if (!arguments.chosen.empty()) stored.chosen = parse_set_rule(arguments.chosen).name();
+  stored.chosen = chosen;
   print(arguments, done);
   const bool is_kept = arguments.dry_run || keep(folder, checkpoint, stored, done);
   draw(arguments, done);

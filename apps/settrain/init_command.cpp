@@ -16,6 +16,7 @@
 #include "src/core/text.h"
 #include "src/data_tools/starter.h"
 #include "src/measure/cost/dry_run.h"
+#include "src/studies/sweep/slurm_script.h"
 
 namespace settrain {
 namespace {
@@ -74,17 +75,6 @@ StarterCost choose_cost(const CommandLine& line, const fs::path& file, at::Devic
     if (fitting >= network.least_epochs) break;
   }
   return cost;
-}
-
-// The name as a word of a shell.
-std::string shell_word(const std::string& name) {
-  const bool is_plain = std::ranges::all_of(name, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("_./-+,:=@%").find(c) != std::string::npos;
-  });
-  if (is_plain) return name;
-  std::string quoted = "'";
-  for (const char c : name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 int init_folder(const CommandLine& line, InitArguments arguments) {

@@ -181,7 +181,9 @@ std::string describe_promises(const SplitRule& rule, const FolderSplit& split) {
       kImagesOfNinety, enough, split.classes.size());
   if (enough == std::ssize(split.classes)) return text + '\n';
   int64_t size = kImagesOfNinety;
-  while (rule.sizes(size).calibration < kImagesOfNinety) ++size;
+  constexpr int64_t kMostImages = 100'000;
+  while (size < kMostImages && rule.sizes(size).calibration < kImagesOfNinety) ++size;
+  if (size == kMostImages) return text + '\n';
   return text +
          fmt::format(
              "; a class has them from {} images on. The other classes are in every set of such a rule; rules with "

@@ -30,8 +30,9 @@ InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& i
   model.eval();
   const bool is_bf16 = wanted == InferenceForm::kBf16;
   if (wanted == InferenceForm::kExact || (policy.bf16 && !is_bf16)) return InferenceForm::kExact;
-  if (is_bf16 && bf16_is_emulated(policy.device)) {
-    log::warning(fmt::format("[model] {}: bf16: this processor has no instructions for it; answers are exact", kKey));
+  if (is_bf16 && (!policy.device.is_cpu() || bf16_is_emulated(policy.device))) {
+    log::warning(fmt::format("[model] {}: bf16: {} has no such form; answers are exact", kKey,
+                             policy.device.is_cpu() ? "a processor without instructions for bfloat16" : "a GPU"));
     return InferenceForm::kExact;
   }
   if (is_bf16) {
@@ -42,7 +43,10 @@ InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& i
   model.prepare(wanted);
   const at::Tensor difference = (random_scores(model, input, policy) - exact).abs();
   const double most = difference.max().item<double>(), scale = exact.abs().max().item<double>();
-  if (most <= kMostDifference * std::max(1.0, scale)) return wanted;
+  if (most <= kMostDifference * std::max(1.0, scale)) {
+    model.prepare(wanted);  // anew, since the first images that a layer sees lay its weights out
+    return wanted;
+  }
   model.prepare(InferenceForm::kExact);
   if (at::isfinite(exact).all().item<bool>()) {
     log::warning(
@@ -67,20 +71,18 @@ std::string name_of(InferenceForm form) {
 
 InferenceForm prepare_to_answer(TrainedModel& model, const std::vector<std::string>& settings) {
   InferenceForm wanted = model.config.read<RunOptions>("run").inference;
-  if (model.rules && !model.rules->rules.empty()) {
-    const std::string& calibrated = model.rules->inference;
-    if (!is_set(settings)) {
-      wanted = config::value_named(inference_forms(), calibrated);
-    } else if (name_of(wanted) != calibrated) {
-      log::warning(
-          fmt::format("[model] the rules were calibrated with {}: {}, and answer with {}: their guarantees are "
-                      "for the former",
-                      kKey, calibrated, name_of(wanted)));
-    }
-  }
+  const bool has_rules = model.rules && !model.rules->rules.empty();
+  if (has_rules && !is_set(settings)) wanted = config::value_named(inference_forms(), model.rules->inference);
   const ModelContext input{std::ssize(model.card.class_names), model.card.channels, model.card.input_height,
                            model.card.input_width};
-  return prepared(*model.model, wanted, input, model.policy);
+  const InferenceForm form = prepared(*model.model, wanted, input, model.policy);
+  if (has_rules && name_of(form) != model.rules->inference) {
+    log::warning(
+        fmt::format("[model] the rules were calibrated with {}: {}, and answer with {}: their guarantees are "
+                    "for the former",
+                    kKey, model.rules->inference, name_of(form)));
+  }
+  return form;
 }
 
 InferenceForm prepare_run(Experiment& run) {

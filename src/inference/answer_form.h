@@ -19,9 +19,10 @@ std::string name_of(InferenceForm form);
 InferenceForm prepare_to_answer(TrainedModel& model, const std::vector<std::string>& settings);
 
 /// Prepares the run's model, with its weights, by run.inference, to score images whose scores calibrate rules or are
-/// written to a file. Returns the form that it answers in: the same one, or kExact, with a warning, where the
-/// processor has no bf16, and where the fast form's scores of a random image are not those of the exact one within
-/// 1e-4 of the largest. A network that is trained in bf16 answers as in training, unless bf16 is asked for.
+/// written to a file. Returns the form that it answers in: the same one, or kExact, with a warning, where a
+/// GPU or a processor without bf16 is asked for it, and where the fast form's scores of a random image are not those of
+/// the exact one within 1e-4 of the largest. A network that is trained in bf16 answers as in training, unless bf16 is
+/// asked for.
 InferenceForm prepare_run(Experiment& run);
 
 }  // namespace settrain

@@ -97,10 +97,12 @@ bool gradients_survive_amx() {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) return false;
+  constexpr unsigned kMostSeconds = 60;
   if (child == 0) {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     std::signal(SIGILL, SIG_DFL);
+    ::alarm(kMostSeconds);
     at::set_num_threads(1);
     try {
       compute_strided_gradients();
@@ -110,9 +112,11 @@ bool gradients_survive_amx() {
     std::_Exit(0);
   }
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
+  pid_t ended = -1;
+  do {
+    ended = ::waitpid(child, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -121,7 +125,7 @@ void keep_training_from_broken_amx(const TrainOptions& options, at::Device devic
   if (!is_bf16(options) || !device.is_cpu() || environment_variable("ONEDNN_MAX_CPU_ISA") || !has_amx()) return;
   static const bool survives = gradients_survive_amx();
   if (survives) return;
-  log::info("[run] the gradients of bf16 convolutions fail with this processor's AMX; AVX-512 is used");
+  log::info("[run] bf16 gradients could not be computed by this processor's AMX; AVX-512 is used");
   keep_onednn_from_amx();
 }
 

@@ -47,9 +47,10 @@ config::Keys RunOptions::keys() {
       key("inference", &RunOptions::inference, InferenceForm::kFast,
           "How `settrain predict`, `serve`, `scores` and `calibrate` compute; all else is exact. exact: as in training. "
           "fast: float32 with batch norms folded into convolutions, whose scores are those of exact but for rounding. "
-          "bf16: the same with bfloat16 inputs, three to five times as fast on CPUs with AMX (docs/benchmarks.md); a CPU "
-          "without instructions for it answers by exact. Calibrated rules answer in the form that they were calibrated "
-          "with.",
+          "bf16: the same with bfloat16 inputs, 1.5 to 4 times as fast on CPUs with AMX, and slower on some others "
+          "(docs/benchmarks.md). Where the processor has no instructions for bfloat16, and on GPUs, answers are exact, as "
+          "are those by fast of a network that was trained in bf16. Calibrated rules answer in the form that they were "
+          "calibrated with.",
           inference_forms())
           .free(),
   };

@@ -29,7 +29,7 @@ class LabelSets(ProgramTest):
     def judged(self, checkpoint, run="runs/sets", thresholds=()):
         """The test split's accuracies by its file of scores. `thresholds`: the split that sets them, where it is another."""
         for split in ("test", *thresholds):
-            self.run_program("scores", run, "--checkpoint", checkpoint, "--split", split, "--out", f"{split}.safetensors", "--overwrite", "--device", "cpu")
+            self.run_program("scores", run, "--checkpoint", checkpoint, "--split", split, "--out", f"{split}.safetensors", "--overwrite", "--set", "run.inference=exact", "--device", "cpu")
         others = [text for split in thresholds for text in ("--threshold-scores", f"{split}.safetensors")]
         done = self.run_program("scores", "--all-labels", "test.safetensors", *others, "--top-k", "1", "2", "--average-k", "1.5", "2", "--json")
         return json.loads(done.stdout)
