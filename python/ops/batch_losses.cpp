@@ -77,8 +77,8 @@ at::Tensor losses_of_all(const MadeLoss& made, const Scores& from, const Argumen
   return (*made.loss)(input_of(made, from, arguments)).per_sample;
 }
 
-/// [batch] the losses of samples of which only those with `is_kept`, [batch] bool, take part; 0 for the others. Noise is
-/// a function of the row, so all rows stay.
+/// [batch] the losses of samples of which only those with `is_kept`, [batch] bool, take part; 0 for the others. Noise
+/// is a function of the row, so all rows stay.
 at::Tensor losses_by_row(const MadeLoss& made, const Scores& from, const Arguments& arguments,
                          const at::Tensor& is_kept) {
   Arguments all = arguments;

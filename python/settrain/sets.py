@@ -50,7 +50,8 @@ class CalibratedRule:
     """A rule, and what calibration came to. Its text, str(rule), keeps every bit: CalibratedRule(text) == rule.
 
     name, guarantee, notes, num_images: of the rule, its promise, remarks, and the images that calibrated it. score_scale, temperature: scores are
-    multiplied by the one and divided by the other before the rule sees them; both are 1 unless the program stored others with it.
+    multiplied by the one and divided by the other before the rule sees them; both are 1 unless the program stored others with it. place: the name
+    of the place that it is for, whose shares of the classes then correct the scores; else None.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,6 +65,7 @@ class CalibratedRule:
             self.num_images: int = facts.get("images", 0)
             self.score_scale = float(facts.pop("score_scale", 1))
             self.temperature = float(facts.pop("temperature", 1))
+            self.place: str | None = facts["place"]["name"] if "place" in facts else None
             self._is_sigmoid = facts["probability"] == "sigmoid"
         except KeyError as error:
             raise ValueError(f"expected the text of a calibrated rule: it has no {error}") from None
@@ -163,37 +165,46 @@ def calibrate(
     return CalibratedRule(ops.calibrate(name, numbers, of_labels, images, superclasses, json.dumps(lists), bool(sigmoid), number))
 
 
-def load(path: "str | os.PathLike[str]") -> dict[str, CalibratedRule]:
+def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[str, CalibratedRule]:
     """The rules that `settrain calibrate` made, by name, the default first: of a file RUN/rules-CHECKPOINT.json, of the only such file of a run's
     folder, or of a file that `settrain export` wrote.
 
     Their temperature is in them, and of an exported file also the scale of its loss: `rule.sets()` takes the model's scores. Of a rule file with a
-    loss that has a scale (cosines), the scores must have been multiplied by it. Rules for places are left out. ValueError where the file has no
-    rules; OSError where it cannot be read.
+    loss that has a scale (cosines), the scores must have been multiplied by it. place: the name of a place that `settrain calibrate --prior` or
+    `--shift` made rules for, in place of those for no place. ValueError where the file has no rules, or none for the place; OSError where it
+    cannot be read.
     """
-    place = pathlib.Path(path)
-    if place.is_dir():
-        files = sorted(place.glob("rules-*.json"))
+    file = pathlib.Path(path)
+    if file.is_dir():
+        files = sorted(file.glob("rules-*.json"))
         if len(files) != 1:
-            found = ", ".join(file.name for file in files) or "none; `settrain calibrate RUN` writes one"
-            raise ValueError(f"{str(place)!r}: expected one file rules-CHECKPOINT.json, got {found}")
-        place = files[0]
-    content, score_scale = place.read_bytes(), 1.0
+            found = ", ".join(one.name for one in files) or "none; `settrain calibrate RUN` writes one"
+            raise ValueError(f"{str(file)!r}: expected one file rules-CHECKPOINT.json, got {found}")
+        file = files[0]
+    content, score_scale = file.read_bytes(), 1.0
     try:
-        if place.suffix == ".safetensors":
+        if file.suffix == ".safetensors":
             (length,) = struct.unpack("<Q", content[:8])
             metadata = json.loads(content[8 : 8 + length])["__metadata__"]
             score_scale = json.loads(metadata["card"])["score_scale"]
             content = metadata["rules"].encode()
-        return rules_of(json.loads(content), score_scale)
+        stored = json.loads(content)
+        places = [of_place["name"] for of_place in stored.get("places", [])]
+        if place is None or place in places:
+            return rules_of(stored, score_scale, place)
     except (KeyError, TypeError, ValueError, struct.error) as error:
-        raise ValueError(f"{str(place)!r}: no rules that settrain calibrated: {error!r}") from None
+        raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {error!r}") from None
+    raise ValueError(f"place: expected one of {places}, for which {str(file)!r} has rules, got {place!r}")
 
 
-def rules_of(stored: dict[str, Any], score_scale: float) -> dict[str, CalibratedRule]:
+def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = None) -> dict[str, CalibratedRule]:
     """The rules of what the program stores, the default first."""
-    scaling = {"score_scale": score_scale, "temperature": stored["temperature"]}
-    rules = [CalibratedRule(json.dumps(rule | scaling)) for rule in stored["rules"]]
+    facts: dict[str, Any] = {"score_scale": score_scale, "temperature": stored["temperature"]}
+    found = stored["rules"]
+    for of_place in stored.get("places", []):
+        if of_place["name"] == place:
+            found, facts["place"] = of_place["rules"], of_place | {"rules": []}
+    rules = [CalibratedRule(json.dumps(rule | facts)) for rule in found]
     rules.sort(key=lambda rule: rule.name != stored.get("default"))
     return {rule.name: rule for rule in rules}
 

@@ -71,7 +71,7 @@ TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, in
 TEST_CASE("Every loss: with classes masked by -infinity, but the label, losses and gradients are finite") {
   for (const LossCase& c : test::loss_grid()) {
     const int64_t k = c.settings.starts_with("k=") ? std::stoll(c.settings.substr(2)) : 1;
-    if (k + 1 > 6) continue;  // too few classes are left
+    if (k + 1 > 6) continue;                                     // too few classes are left
     if (c.settings.starts_with("label_smoothing=0.")) continue;  // a masked class has a share of the target: infinite
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       CAPTURE(c.name, c.settings, dtype);

@@ -129,6 +129,32 @@ class Load(TensorTest):
         model = self.check(*size, body, "model.adapter.kind=adaptformer", "model.adapter.scale=2", "model.trainable=[adapter, head]")
         self.assertGreater(model.network.blocks[0].mlp.adaptformer.up.weight.abs().max().item(), 0)
 
+    def test_rules_for_a_place(self):
+        path = self.export(["model.name=resnet8"])
+        (self.folder / "counts.csv").write_text("class,weight\nclass_0,5\nclass_2,1\nclass_5,2\n")
+        rules = [RULE, "top:2", "conformal:lac:0.2:classwise"]
+        self.run_program("calibrate", "runs/run", "--rules", *rules, "--prior", "alps=counts.csv", "--temperature", "1.5")
+        path.unlink()
+        subprocess.run([PROGRAM, "export", "runs/run", "--output", path], cwd=self.folder, check=True, capture_output=True)
+        asked = [word for rule in rules for word in ("--rule", rule)]
+        self.run_program("predict", path, "photos", "--out", "out.jsonl", "--prior", "alps", *asked)
+        rows = [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        model, there = settrain.load(path), settrain.sets.load(path, place="alps")
+        self.assertEqual(sorted(there), sorted(rules))
+        with torch.no_grad():
+            scores = model(model.normalise(torch.from_numpy(self.photographs).to(torch.uint8).permute(0, 3, 1, 2)))
+        for name, rule in there.items():
+            self.assertEqual((rule.name, rule.place), (name, "alps"))
+            self.assertEqual(settrain.sets.CalibratedRule(str(rule)), rule)
+            self.assertNotEqual(rule, model.rules[name])
+            sets = rule.sets(scores)
+            self.assertEqual([row.nonzero().flatten().tolist() for row in sets], [sorted(row[name]["classes"]) for row in rows])
+            self.assertFalse(sets[:, [1, 3, 4]].any())
+        self.assertFalse(all(torch.equal(there[name].sets(scores), model.rules[name].sets(scores)) for name in there))
+        self.assertIsNone(model.rules[RULE].place)
+        with self.assertRaisesRegex(ValueError, "^place: expected one of .'alps'."):
+            settrain.sets.load(path, place="berlin")
+
     def test_files_that_cannot_be_loaded(self):
         self.export(["model.name=resnet8"])
         with self.assertRaisesRegex(ValueError, "runs/run': a folder; load.. reads the file that `settrain export .*runs/run` writes"):
