@@ -104,7 +104,7 @@ struct LossEntry {
   bool has_kernels = false;         // LossInput::method makes a difference to its speed
   bool takes_label_sets = false;    // reads LossInput::label_sets; one label is a set of one
   bool corrects_prior = false;      // allows for the classes' numbers of images as a sampler or class weights do
-  bool takes_mixed_labels = false;  // a loss of probabilities: its mean over an image's two labels makes sense
+  bool takes_mixed_labels = false;  // a loss of probabilities, whose mean over several labels every_label() gives
   bool has_sigmoids = false;        // the sigmoid of a score is its class' probability; else their softmax
   // tau, where the loss takes softmax(s + tau log pi) for P(y | x), pi being the classes' shares of the training
   // images. Nothing where it estimates no P(y | x), or tau changes by epoch.
