@@ -5,6 +5,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "src/core/error.h"
 #include "src/core/shape.h"
 
@@ -22,7 +24,10 @@ void check_scores(const char* name, const at::Tensor& scores, int64_t batch, int
 
 /// [batch] the mean of `losses` [batch, classes] by `shares`. A class without a share has none in an infinite loss.
 at::Tensor expectation(const at::Tensor& losses, const at::Tensor& shares) {
-  return losses.masked_fill(shares.eq(0), 0).mul(shares.to(losses.scalar_type())).sum(1);
+  const at::Tensor weights = shares.to(losses.scalar_type());
+  // On CUDA the question would stall every step.
+  const bool are_finite = losses.is_cpu() && std::isfinite(losses.detach().sum().item<double>());
+  return (are_finite ? losses : losses.masked_fill(shares.eq(0), 0)).mul(weights).sum(1);
 }
 
 at::Tensor at_least_float32(const at::Tensor& scores) {

@@ -62,8 +62,8 @@ void check_label_shares(const at::Tensor& shares, const at::Tensor& scores) {
                                  shares.device().str()));
   }
   if (!scores.is_cpu()) return;
-  const at::Tensor sums = shares.detach().to(at::kDouble).sum(1);
-  if (shares.lt(0).any().item<bool>() || !sums.sub(1).abs().lt(kRounding).all().item<bool>()) {
+  const at::Tensor sums = shares.detach().sum(1, /*keepdim=*/false, at::kDouble);
+  if (shares.detach().amin().item<double>() < 0 || !sums.sub(1).abs().lt(kRounding).all().item<bool>()) {
     throw ShapeError("labels: expected probabilities of at least 0, whose sum is 1 for every sample, got others");
   }
 }

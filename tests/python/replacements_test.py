@@ -2,22 +2,15 @@
 
 from package import SOURCE, TensorTest, drawn, main
 
-import ast
-import re
+import sys
 import warnings
 
 import torch
 
-SECTION = (SOURCE / "docs/python.md").read_text(encoding="utf-8").split("## In place of other libraries")[1]
+sys.path.insert(0, str(SOURCE / "scripts"))
+from bench_replacements import absent, compiled, imported, lines, names_of  # noqa: E402
+
 RANDOM = 0.1  # relative difference of means over noise
-
-
-def run(code, names):
-    """The value of the last of some statements."""
-    *before, last = ast.parse(code).body
-    names = dict(names)
-    exec(compile(ast.Module(before, []), "docs/python.md", "exec"), names)
-    return eval(compile(ast.Expression(last.value), "docs/python.md", "eval"), names)
 
 
 class Replacements(TensorTest):
@@ -25,39 +18,24 @@ class Replacements(TensorTest):
         torch.manual_seed(0)
         (scores, labels), (calibration_scores, calibration_labels) = (drawn(classes=6, seed=seed) for seed in (1, 2))
         scores, calibration_scores = scores + torch.rand(400, 6) / 9, calibration_scores + torch.rand(400, 6) / 9  # no ties
-        self.names = {"scores": scores, "labels": labels, "calibration_scores": calibration_scores, "calibration_labels": calibration_labels}
-        self.names |= {"targets": calibration_scores.softmax(1), "cosines": scores.tanh(), "counts": [50, 30, 20, 10, 5, 2]}
-        self.missing = []
-        for line in re.search(r"```python\n(.*?)```", SECTION, re.DOTALL)[1].splitlines():
-            try:
-                exec(line, self.names)
-            except ImportError as error:
-                self.missing.append(f"{line}: {error}")
+        self.names = names_of(scores, labels, calibration_scores, calibration_labels)
+        self.missing = imported(self.names)
+        if "SplitConformalClassifier" in self.names:  # MAPIE, which has scikit-learn
+            from sklearn.linear_model import LogisticRegression
 
-    def add_classifier(self):
-        """A classifier of scikit-learn, which MAPIE has, and inputs of it."""
-        from sklearn.linear_model import LogisticRegression
-
-        names = self.names
-        inputs, calibration_inputs = names["scores"].numpy(), names["calibration_scores"].numpy()
-        names |= {"inputs": inputs, "calibration_inputs": calibration_inputs, "classifier": LogisticRegression().fit(inputs, names["labels"].numpy())}
+            inputs = {"inputs": scores.numpy(), "calibration_inputs": calibration_scores.numpy()}
+            self.names |= {**inputs, "classifier": LogisticRegression().fit(inputs["inputs"], labels.numpy())}
 
     def test_both_sides_give_the_same(self):
-        rows = re.findall(r"^\| `([^`]+)` \| `(settrain[^`]+)` \|", SECTION, re.MULTILINE)
-        self.assertGreater(len(rows), 12)
-        if "SplitConformalClassifier" in self.names:
-            self.add_classifier()
-        for there, here in rows:
+        self.assertGreater(len(lines()), 12)
+        for there, here in lines():
             with self.subTest(there=there):
-                used = {node.id for node in ast.walk(ast.parse(there)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-                absent = used - self.names.keys() - {"p", "m"}
-                if absent:
-                    self.skipTest(f"{', '.join(sorted(absent))}: not installed ({'; '.join(self.missing)})")
+                if names := absent(there, self.names):
+                    self.skipTest(f"{', '.join(sorted(names))}: not installed ({'; '.join(self.missing)})")
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    expected = run(there, self.names)
-                got = run(here, self.names)
-                self.assert_close(got, torch.as_tensor(expected).detach().double(), RANDOM if "NoisedTopK" in there else 1e-6)
+                    expected = torch.as_tensor(compiled(there)(self.names)).detach().double()
+                self.assert_close(compiled(here)(self.names), expected, RANDOM if "NoisedTopK" in there else 1e-6)
 
 
 if __name__ == "__main__":
