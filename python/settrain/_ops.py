@@ -21,10 +21,9 @@ def _check_torch() -> None:
     if is_release and (not CUDA_VERSION or (cuda or "").split(".")[0] == CUDA_VERSION):
         return
     found = f"PyTorch {torch.__version__} {f'with CUDA {cuda}' if cuda else 'without CUDA'}"
-    raise ImportError(
-        f"settrain was built for {wanted}, and this Python has {found}; install that one (pip install torch=={TORCH_VERSION}), "
-        "or build settrain for the one that is there (pip install . in its source, docs/python.md)"
-    )
+    force = "--force-reinstall " if is_release else ""  # else pip thinks that it is there
+    advice = f"pip install {force}torch=={TORCH_VERSION}, or see docs/python.md"
+    raise ImportError(f"settrain was built for {wanted}, and this Python has {found}: {advice}")
 
 
 _check_torch()

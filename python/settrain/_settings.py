@@ -73,7 +73,8 @@ def scalar(name: str, value: Any, wanted: Any) -> bool | int | float | str:
     """`value` as the annotation `wanted` has it: bool, int, float, words (Literal), or a float or words."""
     kinds = get_args(wanted) if get_origin(wanted) is Union or isinstance(wanted, type(int | str)) else (wanted,)
     words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
-    shown = " or ".join([*(repr(word) for word in words), *({bool: "a bool", int: "an integer", float: "a number"}[kind] for kind in kinds if isinstance(kind, type))])
+    of_types = [{bool: "a bool", int: "an integer", float: "a number"}[kind] for kind in kinds if isinstance(kind, type)]
+    shown = " or ".join([*(repr(word) for word in words), *of_types])
     if isinstance(value, str) and words:
         if value in words:
             return value

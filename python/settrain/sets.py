@@ -147,8 +147,8 @@ def calibrate(
     sigmoid: bool = False,
     seed: int = 0,
 ) -> CalibratedRule:
-    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] finite logits, `labels` [images] integers; of risk also [images,
-    classes], bool or 0 and 1: all labels of each image, at least one.
+    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] finite logits, `labels` [images] integers; of risk also
+    [images, classes], bool or 0 and 1: all labels of each image, at least one.
 
     probabilities: the scores are probabilities in place of logits. train_counts: [classes] training images, which pas, wpas and fuzzy need.
     superclass_of: [classes], which superclass needs. taxonomy: [classes] lists, all as long, of the names of what the class belongs to, from the

@@ -38,7 +38,7 @@ class Versions(unittest.TestCase):
         self.check_refused(("2.11.0", "13"), ("2.12.1", "13.0"), "for PyTorch 2.11.0 with CUDA 13, ", "has PyTorch 2.12.1 with CUDA 13.0")
 
     def test_kernels_for_cuda_and_a_torch_without(self):
-        self.check_refused(("2.11.0", "13"), ("2.11.0+cpu", ""), "for PyTorch 2.11.0 with CUDA 13, ", "has PyTorch 2.11.0+cpu without CUDA")
+        self.check_refused(("2.11.0", "13"), ("2.11.0+cpu", ""), "for PyTorch 2.11.0 with CUDA 13, ", "has PyTorch 2.11.0+cpu without CUDA", "pip install --force-reinstall torch==2.11.0")
 
     def test_kernels_for_another_cuda(self):
         self.check_refused(("2.11.0", "13"), ("2.11.0+cu126", "12.6"), "has PyTorch 2.11.0+cu126 with CUDA 12.6")
