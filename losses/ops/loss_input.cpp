@@ -62,7 +62,8 @@ void check_label_shares(const at::Tensor& shares, const at::Tensor& scores) {
                                  shares.device().str()));
   }
   if (!scores.is_cpu()) return;
-  const at::Tensor sums = shares.detach().sum(1, /*keepdim=*/false, at::kDouble);
+  const at::ScalarType dtype = shares.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor sums = shares.detach().sum(1, /*keepdim=*/false, dtype);
   if (shares.detach().amin().item<double>() < 0 || !sums.sub(1).abs().lt(kRounding).all().item<bool>()) {
     throw ShapeError("labels: expected probabilities of at least 0, whose sum is 1 for every sample, got others");
   }
