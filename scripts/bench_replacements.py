@@ -57,7 +57,7 @@ def compiled(code):
 
 
 def names_of(scores, labels, calibration_scores, calibration_labels):
-    """What the lines read, but for the libraries and a classifier."""
+    """The variables of the lines, but for the libraries and a classifier."""
     classes = scores.shape[1]
     names = {"scores": scores, "labels": labels, "calibration_scores": calibration_scores, "calibration_labels": calibration_labels, "classes": classes}
     return names | {"targets": calibration_scores.softmax(1), "cosines": scores.tanh(), "counts": [1 + 1000 // (c + 1) for c in range(classes)]}

@@ -1,4 +1,4 @@
-"""What the losses have in common: their settings, their call, and noise."""
+"""The common parts of the losses: settings, the call, and noise."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal

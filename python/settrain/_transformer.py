@@ -21,7 +21,7 @@ class Shape(TypedDict):
 
 
 class Parts(TypedDict, total=False):
-    """What else `model` may say of a transformer."""
+    """Other keys of `model` for a transformer."""
 
     pooling: Literal["token", "mean", "both"]
     activation: Literal["gelu", "quick_gelu"]

@@ -210,7 +210,7 @@ def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = Non
 
 
 class Quality(TypedDict):
-    """What quality() says. None where a number is undefined."""
+    """The result of quality(). None where a number is undefined."""
 
     images: int
     coverage: float  # share of the images whose set holds their label; of several labels, the mean share of an image's labels

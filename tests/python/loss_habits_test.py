@@ -1,4 +1,4 @@
-"""What PyTorch users expect of a loss: every loss of settrain over empty, ignored, masked, zero-count and extreme inputs, its state and its settings."""
+"""The habits of PyTorch users: every loss of settrain over empty, ignored, masked, zero-count and extreme inputs, its state and its settings."""
 
 from package import TensorTest, main
 

@@ -1,4 +1,4 @@
-"""What `import settrain` says of a PyTorch that its operators were not compiled for."""
+"""`import settrain` beside a PyTorch that its operators were not compiled for says so."""
 
 from package import main
 

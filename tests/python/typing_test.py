@@ -1,4 +1,4 @@
-"""What mypy --strict says of the package, and of code that uses it."""
+"""mypy --strict on the package, and on code that uses it."""
 
 from package import PROGRAM, main
 
