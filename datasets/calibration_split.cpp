@@ -45,9 +45,6 @@ config::Keys CalibrationOptions::keys() {
 
 void hold_out_calibration(const CalibrationOptions& options, Dataset& dataset) {
   if (options.share == 0) return;
-  if (dataset.calibration.size() > 0) {
-    throw KeyError("data.calibration_share", "data.calibration lists the calibration images already: set one of both");
-  }
   const int64_t images = dataset.val.size();
   const auto held_out = static_cast<int64_t>(std::llround(options.share * static_cast<double>(images)));
   if (held_out == 0 || held_out == images) {

@@ -67,7 +67,7 @@ const Split& split_named(const Dataset& dataset, const std::string& name) {
 }
 
 const char* why_empty(const Split& split) {
-  if (split.name == "calibration") return ": data.calibration_share is 0";
+  if (split.name == "calibration") return ": data.calibration_share is 0, and no list data.calibration names images";
   if (split.name == "test" && split.images && split.images->features()) return ": data.test is empty";
   return split.name == "val" ? ": data.val_size is 0" : "";
 }

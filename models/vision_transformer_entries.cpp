@@ -31,6 +31,8 @@ config::Key activation_key(const char* help) {
                      {{"gelu", VisionTransformerOptions::kGelu}, {"quick_gelu", VisionTransformerOptions::kQuickGelu}});
 }
 
+constexpr const char* kClipFile = "open_clip_pytorch_model.bin";
+
 config::Keys clip_keys() {
   return {activation_key("Between the layers of a block's MLP: gelu (BioCLIP, LAION), or quick_gelu, x "
                          "sigmoid(1.702 x) (OpenAI's weights, and OpenCLIP's models with quickgelu in their names)."),
@@ -178,10 +180,10 @@ std::vector<ModelEntry> vision_transformer_entries() {
   for (const int64_t registers : {0, 4}) {
     for (const TransformerSize& size : {kSmall, kBase, kLarge}) entries.push_back(dinov2_entry(size, registers));
   }
-  entries.push_back(
-      clip_entry(kBase, 16, 512, {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip", "bicubic", 1}));
-  entries.push_back(
-      clip_entry(kLarge, 14, 768, {"BioCLIP 2", "https://huggingface.co/imageomics/bioclip-2", "clip", "bicubic", 1}));
+  entries.push_back(clip_entry(
+      kBase, 16, 512, {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip", "bicubic", 1, kClipFile}));
+  entries.push_back(clip_entry(
+      kLarge, 14, 768, {"BioCLIP 2", "https://huggingface.co/imageomics/bioclip-2", "clip", "bicubic", 1, kClipFile}));
   entries.push_back(free_entry());
   return entries;
 }

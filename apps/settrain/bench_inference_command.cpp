@@ -14,6 +14,7 @@
 #include "models/model.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
+#include "src/inference/prepare_model.h"
 #include "src/measure/bench/timing.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"
@@ -129,7 +130,7 @@ int bench_inference(const CommandLine& line, const InferenceBench& bench) {
   std::vector<MeasuredForm> forms;
   std::vector<std::function<void()>> works;
   for (const auto& [name, form] : inference_forms()) {
-    if (form == InferenceForm::kBf16 && bf16_is_emulated(device)) continue;
+    if (!has_form(form, run.policy)) continue;
     auto model = build_model(line.registries.models, run.config, run.input, run.policy).model;
     model->eval();
     model->prepare(form);

@@ -13,10 +13,10 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
-#include "src/inference/answer_form.h"
 #include "src/inference/answer_place.h"
 #include "src/inference/calibration.h"
 #include "src/inference/guarantee.h"
+#include "src/inference/prepare_model.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/score_file.h"
@@ -183,7 +183,7 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
   const auto kept = load_stored_rules(folder, checkpoint, rules.checkpoint_sha256, numbers.facts.classes);
   const CalibratedRule* answers = kept ? default_rule(kept->rules, kept->chosen) : nullptr;
   log::info(fmt::format("[calibrate] `settrain predict` and `settrain serve` answer by {}; --default RULE chooses",
-                        answers ? answers->rule.name() : "top:5, for no rule that was calibrated leaves a class out"));
+                        answers ? answers->rule.name() : "top:5, for no rule that needs images leaves a class out"));
   return true;
 }
 
@@ -219,8 +219,13 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   std::string names;  // of rules that correct a second time
   if (!corrected_by.empty()) {
     if (arguments.rules.empty()) {
-      std::erase_if(request.rules,
-                    [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != chosen; });
+      const auto left_out = std::erase_if(
+          request.rules, [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != chosen; });
+      if (left_out > 0) {
+        log::info(fmt::format(
+            "[calibrate] pas is left out: it allows for the classes' shares of the training images, and training by {} has done so before",
+            corrected_by));
+      }
     }
     for (const SetRule& rule : request.rules) {
       if (is_prior_adjusted(rule)) names += (names.empty() ? "" : ", ") + rule.name();
@@ -251,7 +256,8 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,
                      .checkpoint_sha256 = weights.text("sha256"),
-                     .inference = name_of(form)};
+                     .inference = name_of(form),
+                     .inference_differences = differences_to_other_forms(run.experiment, form, split, bar)};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
   for (const JudgedPlace& judged : done.places) stored.places.push_back(judged.place);
   stored.chosen = chosen;

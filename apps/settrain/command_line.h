@@ -134,6 +134,7 @@ void add_embed_command(CLI::App& app, CommandLine& line);
 void add_serve_command(CLI::App& app, CommandLine& line);
 void add_export_command(CLI::App& app, CommandLine& line);
 void add_import_command(CLI::App& app, CommandLine& line);
+void add_init_command(CLI::App& app, CommandLine& line);
 void add_config_command(CLI::App& app, CommandLine& line);
 void add_list_command(CLI::App& app, CommandLine& line);
 void add_check_command(CLI::App& app, CommandLine& line);
@@ -146,6 +147,5 @@ void add_data_show_command(CLI::App& data, CommandLine& line);
 /// "alps" and "alps.csv" of the option's text "alps=alps.csv". `what`: the second part, for the message. Throws
 /// ConfigError, also where the first part is no is_place_name().
 std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what);
-void add_init_command(CLI::App& app, CommandLine& line);
 
 }  // namespace settrain

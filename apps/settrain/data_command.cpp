@@ -139,7 +139,8 @@ void print_place(const Download& download, const std::filesystem::path& folder, 
 
 int fetch_data(const CommandLine& line, const FetchOptions& options) {
   const DatasetRegistry& datasets = line.registries.datasets;
-  const std::filesystem::path to = options.to.empty() ? default_data_folder() : std::filesystem::path(options.to);
+  const std::filesystem::path to =
+      options.to.empty() ? folder_of_variable("SETTRAIN_DATA", "data") : std::filesystem::path(options.to);
   if (options.name.empty()) {
     if (!options.source.empty() || !options.md5.empty()) {
       throw ConfigError("--source and --md5 are of one data set: name it");

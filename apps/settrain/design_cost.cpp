@@ -15,6 +15,7 @@
 #include "src/measure/cost/throughput.h"
 #include "src/papers/design/needed_data.h"
 #include "src/studies/sweep/grid_runs.h"
+#include "src/train/compute_policy.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -174,6 +175,10 @@ double DesignCosts::measure_seconds(const DesignCost& cost, ProgressBar& bar) co
 }
 
 double DesignCosts::measure_speed(ProgressBar& bar) const {
+  // Of the experiments that are measured in this process, a later one may train in bf16.
+  TrainOptions options;
+  options.precision = "bf16";
+  keep_training_from_broken_amx(options, find_device(line_.device));
   const ModelEntry& model = line_.registries.models.at("resnet18");
   StepKind kind = random_images(model, measured_batch(128, find_device(line_.device)), 0, 0);
   kind.push_back("model.name=" + model.name);

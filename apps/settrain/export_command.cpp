@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/settrain/command_line.h"
+#include "metrics/sets/rules/rule_terms.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -67,7 +68,13 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
     throw ConfigError(
         "--rule: the run's rules are for the mean scores of ten crops (eval.crops: ten), and an ONNX graph sees one");
   }
-  return SetMaker(model, {name}).rules().front();
+  const CalibratedRule rule = SetMaker(model, {name}).rules().front();
+  if (needs_images(rule.rule) && model.rules->inference == "bf16") {
+    log::warning(fmt::format(
+        "[export] {} was calibrated with run.inference: bf16, and the graph computes in float32: its guarantee is for the former",
+        rule.rule.name()));
+  }
+  return rule;
 }
 
 // A sentence for programs that make the input: how evaluation resizes and crops.

@@ -40,23 +40,32 @@ std::vector<KnownWeights> weights_here(const ModelRegistry& models) {
   return found;
 }
 
-// Writes the config with these choices, and loads it as training will.
-config::Config write_config(const CommandLine& line, const fs::path& file, const std::string& text) {
-  write_file_atomically(file, text);
-  return config::load(experiment_schema(line.registries), file, {});
-}
+// A file for configs whose cost is tried.
+struct TrialFile {
+  ~TrialFile() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  // As training will load it.
+  config::Config load(const CommandLine& line, const std::string& text) const {
+    write_file_atomically(path, text);
+    return config::load(experiment_schema(line.registries), path, {});
+  }
+
+  fs::path path;
+};
 
 // The largest input size, and the most epochs at it, that fit into the time on this machine; where nothing does, the
 // least of both. `text_of`: the config with such a choice.
 template <class Text>
-StarterCost choose_cost(const CommandLine& line, const fs::path& file, at::Device device, double seconds,
+StarterCost choose_cost(const CommandLine& line, const TrialFile& file, at::Device device, double seconds,
                         const StarterNetwork& network, const Text& text_of) {
   StarterCost cost;
   for (const int64_t size : network.input_sizes) {
     cost.input_size = size;
     cost.epochs = network.least_epochs;
     Experiment run =
-        make_experiment(line.registries, write_config(line, file, text_of(cost)), device, FirstWeights::kPretrained);
+        make_experiment(line.registries, file.load(line, text_of(cost)), device, FirstWeights::kPretrained);
     ProgressBar bar;
     const DryRun measured = dry_run(run, bar);
     if (!measured.divergence.empty()) throw NumericalError(measured.divergence);
@@ -96,8 +105,9 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   facts.has_gpu = device.is_cuda();
   const StarterNetwork network = choose_network(facts, weights_here(line.registries.models));
   const auto text_of = [&](const StarterCost& cost) { return starter_config(request, split, facts, network, cost); };
-  const StarterCost cost = choose_cost(line, file, device, 60 * arguments.minutes, network, text_of);
-  write_config(line, file, text_of(cost));
+  const TrialFile trial{out / (name + ".trial.yaml")};
+  const StarterCost cost = choose_cost(line, trial, device, 60 * arguments.minutes, network, text_of);
+  write_file_atomically(file, text_of(cost));
 
   const std::string run = "runs/" + name;
   std::cout << fmt::format(

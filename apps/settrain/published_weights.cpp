@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
-#include "src/core/error.h"
-#include "src/core/text.h"
+#include "src/data_tools/fetch.h"
 
 namespace settrain {
 namespace {
@@ -27,17 +25,10 @@ bool is_weight_file(const fs::path& name) {
   return std::ranges::any_of(kEndings, [&](const char* ending) { return name.extension() == ending; });
 }
 
-// The file's name where an address is that of a page which leads to it; empty where that is not known.
-std::string file_behind_page(const std::string& model) {
-  return model == "efficientnet_lite0" ? "efficientnet-lite0-57934424.pth"
-         : model.starts_with("clip_")  ? "open_clip_pytorch_model.bin"
-                                       : "";
-}
-
 RemoteFile file_of(const ModelEntry& entry) {
   const PretrainedSource& source = entry.pretrained;
   const fs::path name = source.url.substr(source.url.rfind('/') + 1);
-  if (!is_weight_file(name)) return {.name = file_behind_page(entry.name), .url = ""};
+  if (!is_weight_file(name)) return {.name = source.file, .url = ""};
   // A repository of one model names its file like every other one.
   const bool is_unnamed = name.stem() == "model";
   return {.name = is_unnamed ? entry.name + name.extension().string() : name.string(),
@@ -57,12 +48,7 @@ std::vector<PublishedWeights> published_weights(const ModelRegistry& models) {
 }
 
 fs::path weights_folder() {
-  const char* folder = std::getenv("SETTRAIN_WEIGHTS");
-  if (!folder || !*folder) return "weights";
-  if (const std::string hint = shell_hint(folder); !hint.empty()) {
-    throw ConfigError(std::string("SETTRAIN_WEIGHTS is '") + folder + "'" + hint);
-  }
-  return folder;
+  return folder_of_variable("SETTRAIN_WEIGHTS", "weights");
 }
 
 }  // namespace settrain

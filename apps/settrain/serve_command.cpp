@@ -33,7 +33,7 @@ bool is_loopback(const std::string& host) {
 }
 
 // Those of the rules that the place can answer by; all of them where it has none.
-std::vector<std::string> rules_at(const CalibratedPlace& place, const std::vector<std::string>& rules) {
+std::vector<std::string> answerable(const CalibratedPlace& place, const std::vector<std::string>& rules) {
   std::vector<std::string> known;
   for (const std::string& name : rules) {
     const SetRule rule = parse_set_rule(name);
@@ -66,7 +66,7 @@ std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const 
   };
   if (model.rules) {
     for (const CalibratedPlace& place : model.rules->places) {
-      add("prior", place.name, rules_at(place, served.rules), place.name, &AnswerForm::prior);
+      add("prior", place.name, answerable(place, served.rules), place.name, &AnswerForm::prior);
     }
   }
   for (const std::string& text : arguments.lists) {

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "metrics/sets/rules/rule_terms.h"
@@ -9,7 +10,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
-#include "src/inference/answer_form.h"
+#include "src/inference/prepare_model.h"
 
 namespace settrain {
 
@@ -17,8 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool default_rule_answers(const TrainedModel& opened) {
-  return opened.rules && default_rule(opened.rules->rules, opened.rules->chosen);
+// Why these rules answer, where none was asked for.
+const char* why(const SetMaker& maker) {
+  const bool is_calibrated =
+      std::ranges::any_of(maker.rules(), [](const auto& rule) { return needs_images(rule.rule); });
+  return is_calibrated ? " (the default rule)" : " (no rule is calibrated that leaves classes out)";
 }
 
 }  // namespace
@@ -108,11 +112,8 @@ SetMaker ServedModel::set_maker(const TrainedModel& opened) const {
 }
 
 bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const {
-  const char* how = !rules.empty()                 ? ""
-                    : default_rule_answers(opened) ? " (the default rule)"
-                                                   : " (none is calibrated)";
-  log::info(
-      fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "), how));
+  log::info(fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "),
+                        rules.empty() ? why(maker) : ""));
   if (!opened.rules_problem.empty()) {
     log::warning(fmt::format("{} without the run's rules and their temperature: {}", who, opened.rules_problem));
   }
@@ -124,11 +125,10 @@ bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const 
   bool has_guarantee = false;
   std::map<std::string, std::vector<std::string>> promises;  // names of rules, by their guarantee
   for (const CalibratedRule& rule : maker.rules()) {
-    if (!needs_images(rule.rule)) continue;
-    promises[rule.guarantee].push_back(rule.rule.name());
-    has_guarantee |= is_guarantee(rule.guarantee);
-  }
-  for (const CalibratedRule& rule : maker.rules()) {
+    if (needs_images(rule.rule) && opened.answers_as_calibrated) {
+      promises[rule.guarantee].push_back(rule.rule.name());
+      has_guarantee |= is_guarantee(rule.guarantee);
+    }
     for (const std::string& note : rule.notes) {
       log::warning(printable(fmt::format("{} {}: {}", who, rule.rule.name(), note)));
     }

@@ -85,7 +85,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (selects_on_val && data.calibration.size() == 0 && !run.config.get<config::Texts>("eval.rules").empty()) {
     log::warning(
         "[eval] `select` uses the validation images that calibrate eval.rules for the test split: no guarantee; "
-        "data.calibration_share keeps images for them");
+        "data.calibration_share, or a list data.calibration, keeps images for them");
   }
   const auto& loss = run.config.get<std::string>("loss.name");
   const LossEntry& entry = line.registries.losses.at(loss);

@@ -36,11 +36,10 @@ template <class Options>
 config::Key noise_key(double Options::*member, double paper_epsilon, const std::string& source) {
   return config::key(
              "epsilon", member, kSpreadOfScores,
-             fmt::format(
-                 "Standard deviation of the noise on the scores. auto: that of the sample's own scores, so "
-                 "that it grows with them and suits any head and learning rate. 0 is the calibrated hinge, "
-                 "which hardly trains, and so does a number far below the spread of the scores. Value of {}: {}.",
-                 source, paper_epsilon))
+             fmt::format("Standard deviation of the noise on the scores. auto: that of the sample's own scores, so "
+                         "that it grows with them and suits any head and learning rate. 0 is the calibrated hinge, "
+                         "which may hardly train, as may a number far below the spread of the scores. Value of {}: {}.",
+                         source, paper_epsilon))
       .at_least(0)
       .word("auto", static_cast<int64_t>(kSpreadOfScores))
       .in("scores")

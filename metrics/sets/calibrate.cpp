@@ -119,9 +119,7 @@ void note_ties(CalibratedRule& calibrated, const std::vector<DoubleDouble>& scor
   const auto same = std::count(scores.begin(), scores.end(), threshold);
   const double share = static_cast<double>(same) / static_cast<double>(scores.size());
   const bool can_draw = can_be_randomised(rule.score) && !rule.randomised;
-  // The largest score of raps and saps depends on lambda.
-  const bool has_largest = rule.score != ConformalScore::kRaps && rule.score != ConformalScore::kSaps;
-  if (has_largest && threshold == DoubleDouble()) {
+  if (is_largest_score(rule, threshold)) {
     calibrated.notes.push_back(fmt::format(
         "the threshold is the largest score there is, which {:.3g} % of the calibration images have: their "
         "label {}. Every set holds all classes; {}",

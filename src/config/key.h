@@ -43,7 +43,7 @@ struct Key {
   std::string unit;                                    // "pixels", "epochs", ...; empty where it has none
   std::optional<Bound> minimum, maximum;               // of the number, or of every element of a list
   std::vector<std::string> choices;                    // the only values of a text, or of every element of a list
-  std::vector<std::pair<std::string, int64_t>> words;  // an integer that may also be written as a word: auto
+  std::vector<std::pair<std::string, int64_t>> words;  // a number that may also be written as a word: auto
   bool non_empty = false;                              // lists and texts
   bool distinct_elements = false;                      // lists
   bool is_free = false;                                // changes how a run is carried out, and none of its numbers

@@ -243,7 +243,8 @@ class FileDownload {
                          format_count(static_cast<int64_t>(file_.size)));
     }
     if (!file_.checksum.known()) {
-      log::warning(fmt::format("[fetch] no checksum of {} is known, so only its size was checked", file_.name));
+      log::warning(fmt::format("[fetch] no checksum of {} is known, so {} was checked", file_.name,
+                               file_.size > 0 ? "only its size" : "nothing"));
       return {};
     }
     ProgressBar bar;

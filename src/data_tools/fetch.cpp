@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <utility>
 
 #include "src/core/child_process.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
 #include "src/core/text.h"
 
 namespace settrain {
@@ -180,11 +180,11 @@ std::string config_line(const Download& download, const fs::path& folder) {
   return fmt::format("data: {{name: {}, root: \"{}\"}}", download.name, folder.string());
 }
 
-fs::path default_data_folder() {
-  const char* folder = std::getenv("SETTRAIN_DATA");
-  if (!folder || !*folder) return "data";
+fs::path folder_of_variable(const char* variable, const char* usual) {
+  const std::string folder = environment_variable(variable).value_or("");
+  if (folder.empty()) return usual;
   if (const std::string hint = shell_hint(folder); !hint.empty()) {
-    throw ConfigError(fmt::format("SETTRAIN_DATA is '{}'{}", folder, hint));
+    throw ConfigError(fmt::format("{} is '{}'{}", variable, folder, hint));
   }
   return folder;
 }

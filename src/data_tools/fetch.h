@@ -25,8 +25,9 @@ std::string describe(const Download& download, const std::filesystem::path& to);
 /// The line of a config that uses it from that folder.
 std::string config_line(const Download& download, const std::filesystem::path& folder);
 
-/// $SETTRAIN_DATA, or "data": where the configs look.
-std::filesystem::path default_data_folder();
+/// The folder that an environment variable names ($SETTRAIN_DATA), or the usual one, where configs look. Throws
+/// ConfigError where the text is what a shell would have replaced.
+std::filesystem::path folder_of_variable(const char* variable, const char* usual);
 
 /// `download` from another address: `source` is the file's address or, for several files, that of their folder. `md5`
 /// is the file's checksum; where it is not the recorded one, any size is accepted. Either may be empty. Throws

@@ -154,11 +154,6 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
   return record;
 }
 
-// The absolute path in JSON's quotes, which YAML reads too.
-std::string quoted(const fs::path& path) {
-  return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
-}
-
 // Sets of 90 % need so many images: with n of them, the threshold is the ceil(0.9 (n + 1))-th smallest score of n.
 constexpr int64_t kImagesOfNinety = 9;
 
@@ -334,12 +329,16 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
   return text + describe_promises(rule, split);
 }
 
+std::string quoted_path(const fs::path& path) {
+  return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
+}
+
 std::string list_path(const SplitRequest& request, const std::string& name) {
   const fs::path out = fs::absolute(request.out).lexically_normal();
   const fs::path from_images = out.lexically_relative(fs::absolute(request.folder / ".").lexically_normal()) / name;
   std::error_code ignored;
   const bool leads_there = fs::equivalent(request.folder / from_images, out / name, ignored);
-  return leads_there ? nlohmann::json(from_images.string()).dump() : quoted(out / name);
+  return leads_there ? nlohmann::json(from_images.string()).dump() : quoted_path(out / name);
 }
 
 std::string data_lines(const SplitRequest& request, const FolderSplit& split) {
@@ -348,7 +347,7 @@ std::string data_lines(const SplitRequest& request, const FolderSplit& split) {
   return fmt::format(
       "data: {{name: file_list, root: {}, num_classes: {},\n"
       "       train: {}, val: {},{} test: {}, class_names: {}}}\n",
-      quoted(request.folder), split.classes.size(), out("train.txt"), out("val.txt"),
+      quoted_path(request.folder), split.classes.size(), out("train.txt"), out("val.txt"),
       calibrates ? fmt::format(" calibration: {},", out("calibration.txt")) : "", out("test.txt"), out("classes.csv"));
 }
 

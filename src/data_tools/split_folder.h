@@ -93,6 +93,9 @@ void write_split(const SplitRequest& request, const FolderSplit& split);
 /// For people: a table of counts, what was left out, and what the calibration images suffice for.
 std::string describe_split(const SplitRule& rule, const FolderSplit& split);
 
+/// The absolute path in JSON's quotes, which YAML reads too.
+std::string quoted_path(const std::filesystem::path& path);
+
 /// The path of a list that write_split() has written, as a config names it: from the folder of images, so that both may
 /// move together, where that leads to it; else absolute. Text in quotes for YAML.
 std::string list_path(const SplitRequest& request, const std::string& name);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
 #include "datasets/decoding/image_header.h"
 #include "src/core/text.h"
@@ -48,26 +47,21 @@ class Lines {
   std::string text_;
 };
 
-// The absolute path in JSON's quotes, which YAML reads too.
-std::string path_text(const fs::path& path) {
-  return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
-}
-
 void add_data(const SplitRequest& request, const FolderSplit& split, const StarterFacts& facts,
               const StarterNetwork& network, const StarterCost& cost, Lines& lines) {
-  const auto list = [&](const char* key, const char* reason) {
-    const char* ending = key == std::string("class_names") ? "classes.csv" : nullptr;
-    lines.add(fmt::format("  {}: {}", key, list_path(request, ending ? ending : fmt::format("{}.txt", key))), reason);
+  const auto list = [&](const char* key, const char* file, const char* reason) {
+    lines.add(fmt::format("  {}: {}", key, list_path(request, file)), reason);
   };
   lines.add("data:", "");
   lines.add("  name: file_list", "images that lists name; `settrain init` has written the lists");
-  lines.add("  root: " + path_text(request.folder),
+  lines.add("  root: " + quoted_path(request.folder),
             "the lists' paths begin here; --set data.root=FOLDER, where the photographs have moved");
-  list("train", "the images that the network learns from");
-  list("val", "the images that choose the epoch, see select");
-  list("calibration", "the images that choose nothing: they set the thresholds of sets with a guarantee");
-  list("test", "the images that judge in the end");
-  list("class_names", "the names of the folders");
+  list("train", "train.txt", "the images that the network learns from");
+  list("val", "val.txt", "the images that choose the epoch, see select");
+  list("calibration", "calibration.txt",
+       "the images that choose nothing: they set the thresholds of sets with a guarantee");
+  list("test", "test.txt", "the images that judge in the end");
+  list("class_names", "classes.csv", "the names of the folders");
   lines.add(fmt::format("  num_classes: {}", split.classes.size()), "the folders with enough images");
   lines.add("  apply_orientation: true", "photographs of phones say how they were held");
   if (network.trains_head_alone) {
@@ -81,7 +75,7 @@ void add_data(const SplitRequest& request, const FolderSplit& split, const Start
   }
   const int64_t batch = batch_size(facts.train);
   lines.add(fmt::format("  batch_size: {}", batch),
-            batch == kBatch ? "small batches, for there are few images"
+            batch == kBatch ? "usual for photographs on one machine"
                             : fmt::format("{} would leave a last batch of a single image", kBatch));
   if (!facts.is_verified) lines.add("  on_bad_image: skip", "not all images were read; the log names unreadable ones");
 }
@@ -95,10 +89,10 @@ void add_training(const StarterFacts& facts, const StarterNetwork& network, cons
               "higher (`settrain data fetch-weights`)");
   } else {
     lines.add(fmt::format("  name: {}", network.model), "its weights are there");
-    lines.add("  pretrained: " + path_text(network.weights), "others have trained it on very many photographs");
+    lines.add("  pretrained: " + quoted_path(network.weights), "others have trained it on very many photographs");
   }
   if (network.trains_head_alone) {
-    lines.add("  trainable: [head]", "without a GPU the rest would take hours; it stays as it is");
+    lines.add("  trainable: [head]", "without a GPU the rest would take far longer; it stays as it is");
   }
   lines.add("", "");
   if (is_uneven(facts)) {
@@ -115,7 +109,7 @@ void add_training(const StarterFacts& facts, const StarterNetwork& network, cons
     lines.add("  name: sgd", "usual for networks that are trained from nothing");
     lines.add("  lr: 0.05", "0.1 is usual for batches of 128 images");
     lines.add("  nesterov: true", "with momentum, 0.9 by default");
-    lines.add("  weight_decay: 5.0e-4", "there are few images, which could be learnt by heart");
+    lines.add("  weight_decay: 5.0e-4", "keeps the network from learning the images by heart");
   } else {
     lines.add("  name: adamw", "usual for networks that are trained on");
     lines.add(network.trains_head_alone ? "  lr: 1.0e-2" : "  lr: 1.0e-4",
@@ -167,8 +161,7 @@ StarterNetwork choose_network(const StarterFacts& facts, const std::vector<Known
     // Multiples of 32 pixels, and of 14 for the vision transformers with such patches.
     std::vector<int64_t> sizes = found->model.starts_with("vit_") ? std::vector<int64_t>{224, 168, 112}
                                                                   : std::vector<int64_t>{224, 160, 128, 96};
-    if (facts.has_gpu) return {found->model, found->file, false, std::move(sizes), 10, 30};
-    return {found->model, found->file, true, std::move(sizes), 10, 30};
+    return {found->model, found->file, /*trains_head_alone=*/!facts.has_gpu, std::move(sizes), 10, 30};
   }
   std::vector<int64_t> sizes;
   for (const int64_t size : {128, 96, 64, 48, 32}) {
@@ -183,7 +176,7 @@ std::string starter_config(const SplitRequest& request, const FolderSplit& split
   Lines lines;
   lines.add(
       fmt::format("# {} training images of {} classes in {}; `settrain init` wrote this config, to be changed at will.",
-                  format_count(facts.train), split.classes.size(), path_text(request.folder)),
+                  format_count(facts.train), split.classes.size(), quoted_path(request.folder)),
       "");
   lines.add("# Behind each line is its reason; `settrain config keys` explains all keys.", "");
   lines.add("seed: 1", "another one draws other first weights and crops");

@@ -24,7 +24,7 @@ struct StarterFacts {
   bool is_verified = false;  // every image was read, and those that cannot be read are in no list
 };
 
-/// Counts the training images, and reads the sizes of all images from their headers.
+/// Counts the training images, and reads their sizes from their headers.
 StarterFacts starter_facts(const std::filesystem::path& folder, const FolderSplit& split);
 
 /// A network, the parts of it that train, and the range in which input size and epochs are chosen by their cost.

@@ -65,19 +65,13 @@ PlaceShares read_place(const std::filesystem::path& file, const std::vector<std:
 }
 
 std::vector<CalibratedRule> rules_at(const PlaceShares& place, PlaceKind kind, const std::vector<CalibratedRule>& rules,
-                                     bool are_named, std::vector<std::string>& notes) {
+                                     std::vector<std::string>& notes) {
   std::vector<CalibratedRule> result;
   for (const CalibratedRule& rule : rules) {
-    try {
-      std::string note;
-      result.push_back(rule_at(place, kind, rule, note));
-      if (!note.empty()) notes.push_back(std::move(note));
-    } catch (const ConfigError& problem) {
-      if (are_named) throw;
-      notes.push_back(fmt::format("left out: {}", problem.what()));
-    }
+    std::string note;
+    result.push_back(rule_at(place, kind, rule, note));
+    if (!note.empty()) notes.push_back(std::move(note));
   }
-  if (result.empty()) throw ConfigError(fmt::format("no rule is left for a place: {}", notes.back()));
   return result;
 }
 

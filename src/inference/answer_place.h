@@ -25,10 +25,9 @@ struct PlaceShares {
 PlaceShares read_place(const std::filesystem::path& file, const std::vector<std::string>& names,
                        const std::vector<std::string>& keys, PlaceKind kind);
 
-/// The rules as they are at the place, with a note for each on the effective number of its calibration images. Where a
-/// rule cannot be for a place: throws ConfigError if `are_named`, else leaves it out with a note. Throws ConfigError
-/// where none is left.
+/// The rules as they are at the place, with a note for each on the effective number of its calibration images. Throws
+/// ConfigError where a rule cannot be for a place.
 std::vector<CalibratedRule> rules_at(const PlaceShares& place, PlaceKind kind, const std::vector<CalibratedRule>& rules,
-                                     bool are_named, std::vector<std::string>& notes);
+                                     std::vector<std::string>& notes);
 
 }  // namespace settrain

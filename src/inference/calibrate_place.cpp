@@ -99,8 +99,7 @@ JudgedPlace calibrate_place(const PlaceRequest& place, const CalibrationRequest&
     }
     try {
       std::vector<std::string> notes;
-      const CalibratedRule there =
-          rules_at({made.prior, {}}, PlaceKind::kNamed, {rule}, /*are_named=*/true, notes).front();
+      const CalibratedRule there = rules_at({made.prior, {}}, PlaceKind::kNamed, {rule}, notes).front();
       if (result.judging_images > 0)
         result.quality.push_back(judged_at(there, plain.rule, corrected, on.judged, occurs, weights));
       result.notes.insert(result.notes.end(), notes.begin(), notes.end());

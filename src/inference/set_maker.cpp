@@ -22,6 +22,7 @@
 #include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/inference/answer_place.h"
 
 namespace settrain {
@@ -73,7 +74,14 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const CalibratedPla
   if (!rules.empty()) return rules;
   check_rules_of(model);
   const std::vector<CalibratedRule> stored = stored_rules(model, place);
-  if (const CalibratedRule* rule = default_rule(stored, model.rules ? model.rules->chosen : "")) {
+  const std::string chosen = model.rules ? model.rules->chosen : "";
+  if (const CalibratedRule* rule = default_rule(stored, chosen)) {
+    if (!chosen.empty() && rule->rule.name() != chosen) {
+      log::warning(
+          fmt::format("[model] {} was chosen to answer, but {}: {} answers", chosen,
+                      place ? fmt::format("the place {} has no such rule", place->name) : "must be calibrated again",
+                      rule->rule.name()));
+    }
     // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
     const bool fits = rule->rule.kind != SetRule::Kind::kTop || rule->rule.level <= static_cast<double>(members);
     if (fits) rules.push_back(rule->rule);
@@ -130,15 +138,15 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
     rules_.push_back(needs_images(rule) ? stored_rule(model, place, rule) : calibrate(rule, members, {}, {}, 0));
     rule_names_.push_back(rule.name());
   }
-  go_to_place(model, place, /*are_named=*/!rules.empty());
+  go_to_place(model, place);
   check_p_values();
   const auto has_nodes = [this](const CalibratedRule& rule) { return most_nodes(rule.rule) > 0; };
   if (!form.by_superclass && std::ranges::any_of(rules_, has_nodes)) add_taxonomy(model);
 }
 
-// Changes the rules to those of the place, and drops the ones that cannot be where no rule was asked for by name.
-// `named`: a place that rules were calibrated for; null where the place is a file's.
-void SetMaker::go_to_place(const TrainedModel& model, const CalibratedPlace* named, bool are_named) {
+// Changes the rules to those of the place. `named`: a place that rules were calibrated for; null where the place is a
+// file's.
+void SetMaker::go_to_place(const TrainedModel& model, const CalibratedPlace* named) {
   if (form_.only.empty() && form_.prior.empty()) return;
   if (!form_.only.empty() && !form_.prior.empty())
     throw ConfigError("--only and --prior are both for a place: give one");
@@ -156,7 +164,7 @@ void SetMaker::go_to_place(const TrainedModel& model, const CalibratedPlace* nam
   }
   prior_ = place.prior;
   place_notes_ = place.notes;
-  rules_ = rules_at(place, kind, rules_, are_named, place_notes_);
+  rules_ = rules_at(place, kind, rules_, place_notes_);
   rule_names_.clear();
   for (const CalibratedRule& rule : rules_) rule_names_.push_back(rule.rule.name());
 }

@@ -72,7 +72,7 @@ class SetMaker {
 
  private:
   void add_taxonomy(const TrainedModel& model);
-  void go_to_place(const TrainedModel& model, const CalibratedPlace* named, bool are_named);
+  void go_to_place(const TrainedModel& model, const CalibratedPlace* named);
   void check_place_file(const TrainedModel& model) const;
   void check_p_values() const;
   int64_t most_nodes(const SetRule& rule) const { return form_.roll_up > 0 ? form_.roll_up : rule.nodes; }

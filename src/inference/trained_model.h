@@ -31,7 +31,8 @@ struct TrainedModel {
   LoaderContext loader{};
   ViewUse view_use = ViewUse::kEvaluation;
   CropAverage crop_average{};
-  std::shared_ptr<Model> model{};  // with its weights, in evaluation mode
+  std::shared_ptr<Model> model{};     // with its weights, in evaluation mode
+  bool answers_as_calibrated = true;  // false: its rules were calibrated with another run.inference
 };
 
 /// Facts about a model that a file of weights alone lacks.

@@ -63,17 +63,10 @@ at::Tensor normalised(const at::Tensor& bytes, const ComputePolicy& policy) {
   return policy.device.is_cpu() && policy.bf16 ? numbers.to(at::kBFloat16) : numbers;
 }
 
+constexpr const char* kMostInstructions = "ONEDNN_MAX_CPU_ISA";
+
 bool is_bf16(const TrainOptions& options) {
   return options.precision == "bf16";
-}
-
-// Whether this processor and system have AMX, the matrix instructions of Intel's Xeons since 2023.
-bool has_amx() {
-#if defined(__x86_64__) && defined(__linux__)
-  return __builtin_cpu_supports("avx512bf16") && at::cpu::init_amx();
-#else
-  return false;
-#endif
 }
 
 // The backward pass of strided bf16 convolutions, for which a LibTorch 2.11 was seen to end in an illegal instruction
@@ -121,8 +114,18 @@ bool gradients_survive_amx() {
 
 }  // namespace
 
+bool may_take_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  const std::string most = environment_variable(kMostInstructions).value_or("ALL");
+  const bool is_allowed = most == "ALL" || most == "DEFAULT" || most.find("AMX") != std::string::npos;
+  return is_allowed && __builtin_cpu_supports("avx512bf16") && at::cpu::init_amx();
+#else
+  return false;
+#endif
+}
+
 void keep_training_from_broken_amx(const TrainOptions& options, at::Device device) {
-  if (!is_bf16(options) || !device.is_cpu() || environment_variable("ONEDNN_MAX_CPU_ISA") || !has_amx()) return;
+  if (!is_bf16(options) || !device.is_cpu() || environment_variable(kMostInstructions) || !may_take_amx()) return;
   static const bool survives = gradients_survive_amx();
   if (survives) return;
   log::info("[run] bf16 gradients could not be computed by this processor's AMX; AVX-512 is used");

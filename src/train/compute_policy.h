@@ -28,6 +28,9 @@ void prepare_process(const config::Config& config, at::Device device);
 /// once at what it may use.
 void keep_training_from_broken_amx(const TrainOptions& options, at::Device device);
 
+/// Whether oneDNN may take the processor's AMX, if it has it, for bf16.
+bool may_take_amx();
+
 /// Returns once the device has finished what it was given.
 void wait_for(at::Device device);
 

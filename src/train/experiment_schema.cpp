@@ -226,8 +226,12 @@ void calibration_rule(const config::Config& config) {
     config.fail("data.calibration_share", "data.val_size is 0, so there are no validation images to take a share of");
   }
   const bool is_listed = config.has("data.calibration") && !config.get<std::string>("data.calibration").empty();
+  if (share > 0 && is_listed) {
+    config.fail("data.calibration_share", "data.calibration lists the calibration images already; set one of both");
+  }
   if (share == 0 && !is_listed && contains(config.get<config::Texts>("eval.splits"), "calibration")) {
-    config.fail("eval.splits", "there is no calibration split; data.calibration_share keeps one");
+    config.fail("eval.splits",
+                "there is no calibration split; data.calibration_share keeps one, and data.calibration lists one");
   }
 }
 

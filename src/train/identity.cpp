@@ -201,10 +201,11 @@ std::string differing_process(const nlohmann::json& first, const nlohmann::json&
 
 TextMap machine_identity(const Experiment& run) {
   static const std::string program = sha256_of_file("/proc/self/exe");
-  TextMap texts{{"machine.program", program},
-                {"machine.instruction_set", at::get_cpu_capability()},
-                {"machine.threads", std::to_string(at::get_num_threads())},
-                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
+  TextMap texts{
+      {"machine.program", program},
+      {"machine.instruction_set", at::get_cpu_capability() + (run.policy.bf16 && may_take_amx() ? ", AMX" : "")},
+      {"machine.threads", std::to_string(at::get_num_threads())},
+      {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
   if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
   return texts;
 }

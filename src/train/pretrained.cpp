@@ -470,7 +470,9 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
   }
   if (fs::is_directory(file)) return text + "; this is a folder: name the file in it";
   text += shell_hint(file);
-  if (!source.url.empty()) text += fmt::format("; for {}, {} has them: {}", model, source.name, source.url);
+  if (!source.url.empty())
+    text += fmt::format("; for {}, {} has them: {}; `settrain data fetch-weights {}` gets them, or says how", model,
+                        source.name, source.url, model);
   if (file.find("checkpoints/") != std::string::npos) return text + "\nIt is a run's checkpoint: train that run first.";
   return text +
          "\nPut it there, set model.pretrained or SETTRAIN_WEIGHTS, or take weights as they are drawn: "

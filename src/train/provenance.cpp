@@ -135,7 +135,7 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   json["operating_system"] =
       ::uname(&system) == 0 ? fmt::format("{} {} {}", system.sysname, system.release, system.machine) : "unknown";
   json["processor"] = processor();
-  json["instruction_set"] = at::get_cpu_capability();
+  json["instruction_set"] = at::get_cpu_capability() + (may_take_amx() ? ", AMX" : "");
   json["threads"] = at::get_num_threads();
   json["device"] = input.device.str();
   if (input.device.is_cuda()) json["cuda"] = describe_gpu(input.device);

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -103,6 +104,29 @@ class Predict(ProgramTest):
         rows, _ = self.rows("photos", "--rule", "top:1", "--group", "folder", model="large.safetensors", expect=1)
         self.assertEqual([(row["group"], row["images"], row["unreadable"]) for row in rows], [("photos", 0, 2), ("photos/a", 0, 2), ("photos/b", 0, 1)])
 
+    def test_another_form_than_the_rules_is_told_and_changes_no_set_but_at_a_threshold(self):
+        """The difference that is told is that of scores; within as much of the threshold a set may be another one."""
+        for level in range(60):
+            write_png(self.folder / "photos" / f"level{level}.png", 20 + level % 3, 20, 4 * level)
+        rules = ("--rule", "conformal:lac:0.2", "--rule", f"top:{len(CLASSES)}")
+        own, done = self.rows("photos", *rules)
+        self.assertNotIn("run.inference", done.stderr)
+        exact, done = self.rows("photos", *rules, "--set", "run.inference=exact")
+        self.assertIn("calibrated with run.inference: fast, and answer with exact", done.stderr)
+        most = float(re.search(r"scores of some images that calibrated differed by up to (\S+)", done.stderr)[1])
+        self.assertLess(most, 1e-4)
+        stored = json.loads(next((self.folder / "runs/trees").glob("rules-*.json")).read_text())
+        self.assertIn(most, [float(f"{difference:.1e}") for difference in stored["inference_differences"].values()])
+        threshold = 1 - stored["rules"][0]["thresholds"][0]
+        at_the_threshold = 0
+        for one, other in zip(own, exact, strict=True):
+            probabilities = other["sets"][rules[3]]["probabilities"]
+            is_near = any(abs(p - threshold) < 1e-4 for p in probabilities)
+            at_the_threshold += is_near
+            if not is_near:
+                self.assertEqual(one["sets"][rules[1]]["classes"], other["sets"][rules[1]]["classes"], other["path"])
+        self.assertLess(at_the_threshold, len(own) / 4)
+
     def test_randomised_rules_draw_by_the_row(self):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:aps(randomised=true):0.2", "--device", "cpu")
         rule = ("--rule", "conformal:aps(randomised=true):0.2")
@@ -137,7 +161,7 @@ class Predict(ProgramTest):
         stored = json.loads(path.read_text())
         stored["rules"] = [rule for rule in stored["rules"] if rule["rule"] == full]
         path.write_text(json.dumps(stored))
-        self.assertIn("top:5 (none is calibrated)", self.predict("photos").stderr)
+        self.assertIn("top:5 (no rule is calibrated that leaves classes out)", self.predict("photos").stderr)
         self.assertRegex(self.predict("photos", "--rule", full).stderr, f"warning.*{full}: ")
 
     def test_csv(self):

@@ -93,7 +93,7 @@ class Slurm(ProgramTest):
         self.sweep("--threads", "1", "--dir", "plain")
         done = self.sweep("--slurm", "--time=0:30:00 -p cpu", "--dir", "array")
         script = "array/slurm.sbatch"
-        self.assertEqual(done.stdout, f"sbatch '{script}'\n")
+        self.assertEqual(done.stdout, f"sbatch {script}\n")
         text = (self.folder / script).read_text()
         self.assertRegex(text, r"\n#SBATCH --array=1-4\n(#.*\n)*#SBATCH --time=0:30:00\n#SBATCH -p cpu\n")
         elements = self.elements(script)
@@ -138,7 +138,7 @@ class Slurm(ProgramTest):
         process.communicate(timeout=60)
         self.write("grid.yaml", GRID.replace("[1, 3]", "[1, 3], loss.k: [2]"))
         self.sweep("--slurm", "")
-        self.assertIn(f"--resume' 'sweeps/grid/{elements['4']}'", (self.folder / script).read_text())
+        self.assertIn(f"--resume sweeps/grid/{elements['4']}", (self.folder / script).read_text())
         self.assertIn("going on with", self.finish(script, 1))
 
     def test_a_sweep_leaves_a_run_to_the_element_that_trains_it(self):

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,6 +17,7 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
+#include "tests/support/tolerance.h"
 
 namespace settrain {
 namespace {
@@ -246,6 +248,23 @@ TEST_CASE("an adapter begins by changing nothing, and is all that is trained wit
       }
       CHECK(model->num_trained_parameters() == model->num_parameters() - plain->num_parameters() + 12 * 7 + 7);
     }
+  }
+}
+
+TEST_CASE("an adapter answers in every form") {
+  const c10::InferenceMode inference;
+  for (const auto kind : {AdapterOptions::kLora, AdapterOptions::kAdaptFormer}) {
+    CAPTURE(static_cast<int>(kind));
+    const auto model = make_vision_transformer(kTimmTransformer, {.adapter = {.kind = kind, .rank = 3, .alpha = 6}}, {},
+                                               {7, 1, 32, 32});
+    at::manual_seed(6);
+    for (at::Tensor& parameter : model->parameters()) parameter.normal_(0, 0.1);
+    model->eval();
+    const at::Tensor images = at::randn({2, 1, 32, 32}), exact = model->forward(images).scores;
+    model->prepare(InferenceForm::kFast);
+    CHECK(test::relative_error(model->forward(images).scores, exact) <= network_tolerance(at::kFloat));
+    model->prepare(InferenceForm::kBf16);
+    CHECK(test::relative_error(model->forward(images).scores, exact) <= 0.1);
   }
 }
 

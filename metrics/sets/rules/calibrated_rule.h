@@ -28,6 +28,12 @@ struct ClassFacts {
 /// A threshold, or a class' factor, with which the class is in every set.
 inline constexpr double kAlwaysIn = std::numeric_limits<double>::infinity();
 
+/// Whether no class has a larger score of this conformal rule. The largest score of raps and saps depends on lambda.
+inline bool is_largest_score(const SetRule& rule, const DoubleDouble& score) {
+  return rule.kind == SetRule::Kind::kConformal && rule.score != ConformalScore::kRaps &&
+         rule.score != ConformalScore::kSaps && score == DoubleDouble();
+}
+
 /// The labels of calibration images, and their scores.
 struct LabelScores {
   std::vector<DoubleDouble> scores;  // [images] the conformal score of the label

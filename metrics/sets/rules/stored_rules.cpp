@@ -212,7 +212,7 @@ SetRule rule_of(const std::string& name) {
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kChosen = "default",
                      *kTemperature = "temperature", *kCalibratedOn = "calibrated_on", *kRules = "rules",
-                     *kPlaces = "places", *kInference = "inference";
+                     *kPlaces = "places", *kInference = "inference", *kDifferences = "inference_differences";
 constexpr size_t kMostDepth = 16;
 
 Json json_of(const CalibratedPlace& place) {
@@ -237,9 +237,14 @@ StoredRules from_json(const Json& json, int64_t classes) {
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
   stored.inference = json.value(kInference, stored.inference);  // earlier versions knew no other
-  if (stored.inference != "exact" && stored.inference != "fast" && stored.inference != "bf16") {
-    throw RunError("'inference' is none of exact, fast and bf16");
-  }
+  const auto check_form = [](const std::string& name) {
+    if (name != "exact" && name != "fast" && name != "bf16") {
+      throw RunError("'inference' is none of exact, fast and bf16");
+    }
+  };
+  check_form(stored.inference);
+  stored.inference_differences = json.value(kDifferences, stored.inference_differences);
+  for (const auto& [form, difference] : stored.inference_differences) check_form(form);
   for (const Json& rule : json.at(kRules)) {
     if (version > 1 && !rule.contains("version")) throw RunError("a rule has no version");
     try {
@@ -290,8 +295,9 @@ CalibratedPlace place_from_json(const Json& json, int64_t classes) {
 }
 
 bool is_always_full(const CalibratedRule& rule) {
-  return !rule.thresholds.empty() && std::ranges::all_of(rule.thresholds, [](const DoubleDouble& threshold) {
-    return threshold.high == kAlwaysIn;
+  if (rule.thresholds.empty() || !rule.most_ranks.empty()) return false;
+  return std::ranges::all_of(rule.thresholds, [&rule](const DoubleDouble& threshold) {
+    return threshold.high == kAlwaysIn || is_largest_score(rule.rule, threshold);
   });
 }
 
@@ -400,6 +406,7 @@ std::string to_text(const StoredRules& stored) {
   Json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
   json[kInference] = stored.inference;
+  if (!stored.inference_differences.empty()) json[kDifferences] = stored.inference_differences;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
   if (!stored.chosen.empty()) json[kChosen] = stored.chosen;
   Json rules = Json::array();

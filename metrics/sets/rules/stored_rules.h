@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -51,13 +52,16 @@ struct StoredRules {
   std::string calibrated_on;           // a phrase: "the calibration share of val, 1,200 images"
   std::string checkpoint_sha256 = {};  // digest of the weights that they are for
   std::string inference = "exact";     // the form in which the model computed the scores (run.inference)
+  // The largest difference of a score in each other form, over some of the images that calibrated.
+  std::map<std::string, double> inference_differences = {};
   std::vector<CalibratedRule> rules = {};
   std::vector<CalibratedPlace> places = {};
   std::vector<SetRule> outdated = {};  // in what was read: those that must be calibrated again (OutdatedRule)
   std::string chosen = {};             // the name of the rule of `rules` that answers unless another is asked for
 };
 
-/// Whether the rule answers every image with all classes: it had too few calibration images.
+/// Whether the rule answers every image with all classes: it had too few calibration images, or the labels of too many
+/// have the largest score there is.
 bool is_always_full(const CalibratedRule& rule);
 
 /// The rule that answers unless another is asked for: the chosen one; else the first conformal:lac for all images, else

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <sstream>
 #include <system_error>
@@ -73,6 +74,11 @@ constexpr const char* kSrun =
 }  // namespace
 
 std::string shell_word(std::string_view text) {
+  const auto is_plain = [](char byte) {
+    return std::isalnum(static_cast<unsigned char>(byte)) != 0 ||
+           std::string_view("._/=:,@%+-").find(byte) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string word = "'";
   for (const char byte : text) word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
   return word + "'";

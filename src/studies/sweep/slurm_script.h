@@ -32,7 +32,7 @@ std::vector<std::string> split_slurm_options(const std::string& text);
 /// The N of --cpus-per-task; without it 1, as Slurm takes it.
 int64_t cpus_per_task(const std::vector<std::string>& options);
 
-/// The text as one word of a shell.
+/// The text as one word of a shell, in quotes where it needs them.
 std::string shell_word(std::string_view text);
 
 /// The script of elements 1, 2, ... Each becomes its run's process or, where `options` have --ntasks, srun, which

@@ -1,4 +1,4 @@
-#include "src/inference/answer_form.h"
+#include "src/inference/prepare_model.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/model.h"
 #include "src/core/log.h"
+#include "src/train/evaluation.h"
 
 namespace settrain {
 namespace {
@@ -28,14 +30,12 @@ at::Tensor random_scores(Model& model, const ModelContext& input, const ComputeP
 InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& input, const ComputePolicy& policy) {
   const c10::InferenceMode inference;
   model.eval();
-  const bool is_bf16 = wanted == InferenceForm::kBf16;
-  if (wanted == InferenceForm::kExact || (policy.bf16 && !is_bf16)) return InferenceForm::kExact;
-  if (is_bf16 && (!policy.device.is_cpu() || bf16_is_emulated(policy.device))) {
+  if (wanted == InferenceForm::kBf16 && !has_form(wanted, policy)) {
     log::warning(fmt::format("[model] {}: bf16: {} has no such form; answers are exact", kKey,
                              policy.device.is_cpu() ? "a processor without instructions for bfloat16" : "a GPU"));
-    return InferenceForm::kExact;
   }
-  if (is_bf16) {
+  if (wanted == InferenceForm::kExact || !has_form(wanted, policy)) return InferenceForm::kExact;
+  if (wanted == InferenceForm::kBf16) {
     model.prepare(wanted);
     return wanted;
   }
@@ -48,12 +48,11 @@ InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& i
     return wanted;
   }
   model.prepare(InferenceForm::kExact);
-  if (at::isfinite(exact).all().item<bool>()) {
-    log::warning(
-        fmt::format("[model] {}: fast: scores of a random image differ by {:.1e} from the exact ones, of which "
-                    "the largest is {:.1e}; answers are exact",
-                    kKey, most, scale));
-  }
+  log::warning(
+      fmt::format("[model] {}: fast: scores of a random image {}; answers are exact", kKey,
+                  at::isfinite(exact).all().item<bool>()
+                      ? fmt::format("differ by {:.1e} from the exact ones, of which the largest is {:.1e}", most, scale)
+                      : "are not finite"));
   return InferenceForm::kExact;
 }
 
@@ -63,6 +62,11 @@ bool is_set(const std::vector<std::string>& settings) {
 }
 
 }  // namespace
+
+bool has_form(InferenceForm form, const ComputePolicy& policy) {
+  if (form == InferenceForm::kFast) return !policy.bf16;
+  return form == InferenceForm::kExact || (policy.device.is_cpu() && !bf16_is_emulated(policy.device));
+}
 
 std::string name_of(InferenceForm form) {
   const auto& forms = inference_forms();
@@ -76,17 +80,43 @@ InferenceForm prepare_to_answer(TrainedModel& model, const std::vector<std::stri
   const ModelContext input{std::ssize(model.card.class_names), model.card.channels, model.card.input_height,
                            model.card.input_width};
   const InferenceForm form = prepared(*model.model, wanted, input, model.policy);
-  if (has_rules && name_of(form) != model.rules->inference) {
-    log::warning(
-        fmt::format("[model] the rules were calibrated with {}: {}, and answer with {}: their guarantees are "
-                    "for the former",
-                    kKey, model.rules->inference, name_of(form)));
+  model.answers_as_calibrated = !has_rules || name_of(form) == model.rules->inference;
+  if (!model.answers_as_calibrated) {
+    const auto& differences = model.rules->inference_differences;
+    const auto difference = differences.find(name_of(form));
+    log::warning(fmt::format(
+        "[model] the rules were calibrated with {}: {}, and answer with {}: their guarantees are for the former{}",
+        kKey, model.rules->inference, name_of(form),
+        difference == differences.end()
+            ? ""
+            : fmt::format("; scores of some images that calibrated differed by up to {:.1e}", difference->second)));
   }
   return form;
 }
 
 InferenceForm prepare_run(Experiment& run) {
   return prepared(*run.model, run.config.read<RunOptions>("run").inference, run.input, run.policy);
+}
+
+std::map<std::string, double> differences_to_other_forms(Experiment& run, InferenceForm own, const std::string& split,
+                                                         ProgressBar& bar) {
+  constexpr int64_t kMostImages = 16;
+  const Split& all = split_named(run.dataset, split);
+  std::vector<int64_t> first(std::min(kMostImages, all.size()));
+  std::iota(first.begin(), first.end(), 0);
+  const Split some = some_of(all, first);
+  const auto scores = [&](InferenceForm form) {
+    run.model->prepare(form);
+    return score_split(run, some, run.eval.view_use(), bar).scores.mul(run.loss->score_scale());
+  };
+  const at::Tensor own_scores = scores(own);
+  std::map<std::string, double> differences;
+  for (const auto& [name, form] : inference_forms()) {
+    if (form == own || !has_form(form, run.policy) || own_scores.numel() == 0) continue;
+    differences[name] = (scores(form) - own_scores).abs().max().item<double>();
+  }
+  run.model->prepare(own);
+  return differences;
 }
 
 }  // namespace settrain

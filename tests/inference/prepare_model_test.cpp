@@ -1,4 +1,4 @@
-#include "src/inference/answer_form.h"
+#include "src/inference/prepare_model.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
