@@ -223,7 +223,8 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
           request.rules, [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != chosen; });
       if (left_out > 0) {
         log::info(fmt::format(
-            "[calibrate] pas is left out: it allows for the classes' shares of the training images, and training by {} has done so before",
+            "[calibrate] pas is left out: it allows for the classes' shares of the training images, and training by {} "
+            "has done so before",
             corrected_by));
       }
     }

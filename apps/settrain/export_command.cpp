@@ -71,7 +71,8 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
   const CalibratedRule rule = SetMaker(model, {name}).rules().front();
   if (needs_images(rule.rule) && model.rules->inference == "bf16") {
     log::warning(fmt::format(
-        "[export] {} was calibrated with run.inference: bf16, and the graph computes in float32: its guarantee is for the former",
+        "[export] {} was calibrated with run.inference: bf16, and the graph computes in float32: its guarantee is for "
+        "the former",
         rule.rule.name()));
   }
   return rule;

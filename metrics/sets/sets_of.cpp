@@ -125,7 +125,7 @@ void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, c
   const ProbabilityBounds bounds = probability_bounds(rule);
   if (rule.most_ranks.empty()) {
     const FloatLimits quick(bounds);
-    const bool is_quick = std::is_same_v<T, float> && rule.probability == ProbabilityKind::kSoftmax && quick.are_known;
+    const bool is_quick = rule.probability == ProbabilityKind::kSoftmax && quick.are_known;
     const auto quick_set = SETTRAIN_PICK(instruction_set(), softmax_set);
     for_each_image<T>(scores, rule.probability, [&] {
       return [&, sets](ScoreRowReader<T>& read, int64_t image) {
