@@ -17,7 +17,8 @@ struct CrossEntropyOptions {
 ///
 /// (Garcin et al., ICML 2022, Table 1; thesis eq. 5.3): smooth, no ties, no kink. Gradient: softmax(s) - e_y. With
 /// label smoothing a in [0, 1), the cross-entropy with the distribution (1 - a) e_y + a/L (Szegedy et al., CVPR 2016,
-/// section 7), whose least value is above 0; gradient: softmax(s) minus that distribution.
+/// section 7), whose least value is above 0; gradient: softmax(s) minus that distribution. It is infinite where a
+/// class is masked by -infinity, which has a share of the target then.
 class CrossEntropy : public Loss {
  public:
   CrossEntropy(const config::Config& config, const LossContext& context)
@@ -29,6 +30,12 @@ class CrossEntropy : public Loss {
     const at::Tensor of_labels = -of_label(log_p, input.labels);
     if (label_smoothing_ == 0) return of_labels;
     return of_labels * (1 - label_smoothing_) - log_p.mean(1) * label_smoothing_;
+  }
+
+  at::Tensor every_label(const LossInput& input) override {
+    const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
+    if (label_smoothing_ == 0) return -log_p;
+    return log_p.neg() * (1 - label_smoothing_) - log_p.mean(1, /*keepdim=*/true) * label_smoothing_;
   }
 
   double label_smoothing_;

@@ -28,7 +28,16 @@ class Focal : public Loss {
 
  private:
   at::Tensor per_sample(const LossInput& input) override {
-    const at::Tensor loss = -of_label(at::log_softmax(input.output.scores, 1), input.labels);
+    return focused(-of_label(at::log_softmax(input.output.scores, 1), input.labels));
+  }
+
+  at::Tensor every_label(const LossInput& input) override {
+    // A class without a share may have an infinite loss, of which 0 times the gradient is NaN.
+    return focused(-at::log_softmax(input.output.scores, 1).masked_fill(input.label_shares.eq(0), 0));
+  }
+
+  // The focal loss where cross-entropy is `loss`, of any shape.
+  at::Tensor focused(const at::Tensor& loss) const {
     // Where p rounds to 1 the floor cuts the gradient, which is infinity times 0 for gamma < 1.
     const bool is_float = loss.scalar_type() == at::kFloat;
     const double floor = is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();

@@ -1,4 +1,6 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/expm1.h>
 #include <ATen/ops/log_softmax.h>
 
 #include "losses/entries.h"
@@ -29,6 +31,15 @@ class Ldam : public Loss {
     const at::Tensor margin = margins_.margins.of(input.labels, scores).unsqueeze(1);
     const at::Tensor shifted = scores.scatter_add(1, input.labels.unsqueeze(1), margin.neg());
     return -of_label(at::log_softmax(shifted.mul(margins_.scale), 1), input.labels);
+  }
+
+  /// With q the softmax of the scaled scores, label j has the loss
+  /// -log q_j + scale m_j + log(1 - q_j + q_j e^{-scale m_j}).
+  at::Tensor every_label(const LossInput& input) override {
+    const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
+    const at::Tensor log_q = at::log_softmax(scores.mul(margins_.scale), 1);
+    const at::Tensor margins = margins_.margins.of_all(scores).mul(margins_.scale);
+    return margins - log_q + (at::exp(log_q - margins) - at::expm1(log_q)).log();
   }
 
   ClassMargins margins_;

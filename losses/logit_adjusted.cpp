@@ -1,14 +1,19 @@
 // Cross-entropies whose softmax knows how frequent the classes are: logit_adjusted, and balanced_softmax with tau 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "losses/entries.h"
 #include "losses/ops/class_margins.h"
 #include "losses/ops/score_ops.h"
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -16,6 +21,36 @@ namespace {
 struct LogitAdjustedOptions {
   double tau = 1, scale = 1;
 };
+
+struct ZeroCountOptions {
+  std::string zero_count_class;
+};
+
+config::Key zero_count_key() {
+  return config::key(
+             "zero_count_class", &ZeroCountOptions::zero_count_class, "excluded",
+             "A class without a training image: excluded takes no part, and no sample may have it as its label; "
+             "rarest counts it as often as the rarest class; error refuses such data.")
+      .one_of({"excluded", "rarest", "error"});
+}
+
+// The class counts, those of classes without images as loss.zero_count_class says.
+std::vector<int64_t> counts_for_priors(const config::Config& config, std::vector<int64_t> counts) {
+  const auto empty = std::find(counts.begin(), counts.end(), 0);
+  const auto choice = config.read<ZeroCountOptions>("loss").zero_count_class;
+  if (empty == counts.end() || choice == "excluded") return counts;
+  if (choice == "error") {
+    config.fail("loss.zero_count_class", fmt::format("class {} has no training image, so no prior; remove the class "
+                                                     "from the data, or set excluded or rarest",
+                                                     empty - counts.begin()));
+  }
+  int64_t rarest = 0;
+  for (const int64_t count : counts) {
+    if (count > 0 && (rarest == 0 || count < rarest)) rarest = count;
+  }
+  std::replace(counts.begin(), counts.end(), int64_t{0}, rarest);
+  return counts;
+}
 
 // [classes] tau log pi; -infinity for a class without training images.
 std::vector<double> scaled_log_priors(const std::vector<int64_t>& counts, double tau) {
@@ -34,8 +69,9 @@ std::vector<double> scaled_log_priors(const std::vector<int64_t>& counts, double
 ///
 /// at the label, pi_j = n_j / sum_i n_i the classes' shares of the training images (eq. 10). After such training, s
 /// alone ranks classes as if all were equally frequent: that is what an evaluation uses. tau 0 is cross-entropy. A
-/// class without training images takes no part where tau > 0; as a label it has an infinite loss. Smooth, no ties, no
-/// kink. Gradient: softmax(s + tau log pi) - e_y.
+/// class without training images takes no part where tau > 0 (zero_count_class: excluded); as a label it is a
+/// ShapeError on the CPU, and an infinite loss on CUDA. Smooth, no ties, no kink. Gradient: softmax(s + tau log pi) -
+/// e_y.
 ///
 /// tau 1 is balanced softmax, -log(n_y e^{s_y} / sum_j n_j e^{s_j}) (Ren et al., "Balanced meta-softmax for long-tailed
 /// visual recognition", NeurIPS 2020, eq. 3 and 4).
@@ -44,20 +80,48 @@ class LogitAdjusted : public Loss {
   LogitAdjusted(const config::Config& config, const LossContext& context)
       : LogitAdjusted(config, context, config.read<LogitAdjustedOptions>("loss")) {}
   LogitAdjusted(const config::Config& config, const LossContext& context, const LogitAdjustedOptions& options)
-      : Loss(config, context), scale_(options.scale), offsets_(scaled_log_priors(context.class_counts, options.tau)) {}
+      : LogitAdjusted(config, context, options.scale,
+                      scaled_log_priors(counts_for_priors(config, context.class_counts), options.tau)) {}
 
   double score_scale() const override { return scale_; }
 
  private:
+  LogitAdjusted(const config::Config& config, const LossContext& context, double scale,
+                const std::vector<double>& offsets)
+      : Loss(config, context), scale_(scale), offsets_(offsets) {
+    for (const double offset : offsets) is_excluded_.push_back(std::isinf(offset));
+    excludes_some_ = std::find(is_excluded_.begin(), is_excluded_.end(), true) != is_excluded_.end();
+  }
+
   at::Tensor per_sample(const LossInput& input) override {
+    if (excludes_some_ && input.labels.is_cpu()) check_not_excluded(input.labels.contiguous());
+    return -of_label(adjusted_log_softmax(input.output.scores), input.labels);
+  }
+
+  at::Tensor every_label(const LossInput& input) override { return -adjusted_log_softmax(input.output.scores); }
+
+  at::Tensor adjusted_log_softmax(const at::Tensor& scores) const {
     // Differences to the largest, so that an offset is not lost beside large scores.
-    at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
-    if (scale_ != 1) scores = scores * scale_;
-    return -of_label(at::log_softmax(scores + offsets_.of_all(scores), 1), input.labels);
+    at::Tensor differences = scores.sub(scores.detach().amax(1, /*keepdim=*/true));
+    if (scale_ != 1) differences = differences * scale_;
+    return at::log_softmax(differences + offsets_.of_all(differences), 1);
+  }
+
+  void check_not_excluded(const at::Tensor& labels) const {
+    const auto* label = labels.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < labels.size(0); ++i) {
+      if (!is_excluded_[static_cast<size_t>(label[i])]) continue;
+      throw ShapeError(
+          fmt::format("labels[{}]: class {} has no training image by the class counts, so it is excluded; "
+                      "zero_count_class: rarest takes it in",
+                      i, label[i]));
+    }
   }
 
   double scale_;
   ClassValues offsets_;
+  std::vector<bool> is_excluded_;  // [classes]
+  bool excludes_some_ = false;
 };
 
 }  // namespace
@@ -74,7 +138,8 @@ LossEntry logit_adjusted_entry() {
                    config::key("scale", &LogitAdjustedOptions::scale, 1.0,
                                "Factor of the scores. It brings the cosines of model.head: normalised to the size of "
                                "logits: 25 in LIFT (Shi et al., ICML 2024). Probabilities take it too.")
-                       .above(0)},
+                       .above(0),
+                   zero_count_key()},
           .requirements = {.class_counts = true},
           .make = construct<LogitAdjusted>,
           .corrects_prior = true,
@@ -88,6 +153,7 @@ LossEntry balanced_softmax_entry() {
   return {.name = "balanced_softmax",
           .help = "Cross-entropy of a softmax weighted by the classes' training images (Ren et al., NeurIPS 2020).",
           .formula = "-log(n_y e^{s_y} / sum_j n_j e^{s_j})",
+          .keys = {zero_count_key()},
           .requirements = {.class_counts = true},
           .make =
               [](const config::Config& config, const LossContext& context) {

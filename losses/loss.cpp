@@ -5,6 +5,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "src/core/error.h"
 #include "src/core/shape.h"
 
@@ -18,6 +20,14 @@ void check_scores(const char* name, const at::Tensor& scores, int64_t batch, int
     throw ShapeError(
         fmt::format("{}: expected float32, float64, float16 or bfloat16, got {}", name, at::toString(dtype)));
   }
+}
+
+/// [batch] the mean of `losses` [batch, classes] by `shares`. A class without a share has none in an infinite loss.
+at::Tensor expectation(const at::Tensor& losses, const at::Tensor& shares) {
+  const at::Tensor weights = shares.to(losses.scalar_type());
+  // On CUDA the question would stall every step.
+  const bool are_finite = losses.is_cpu() && std::isfinite(losses.detach().sum().item<double>());
+  return (are_finite ? losses : losses.masked_fill(shares.eq(0), 0)).mul(weights).sum(1);
 }
 
 at::Tensor at_least_float32(const at::Tensor& scores) {
@@ -45,9 +55,20 @@ LossValue Loss::operator()(const LossInput& input) {
   if (input.noise && !at::isfinite(*input.noise).all().item<bool>()) {
     throw ShapeError("noise: expected finite numbers, got a NaN or an infinity");
   }
-  at::Tensor losses = per_sample(checked);
-  if (class_weights_) losses = class_weights_->apply(losses, input.labels, input.epoch);
+  at::Tensor losses;
+  if (input.label_shares.defined()) {
+    losses = every_label(checked);
+    if (class_weights_) losses = class_weights_->apply_to_all(losses, input.epoch);
+    losses = expectation(losses, input.label_shares);
+  } else {
+    losses = per_sample(checked);
+    if (class_weights_) losses = class_weights_->apply(losses, input.labels, input.epoch);
+  }
   return {losses, losses.sum(), losses.size(0)};
+}
+
+at::Tensor Loss::every_label(const LossInput& /*input*/) {
+  throw ShapeError("labels: this loss takes no probabilities of labels");
 }
 
 double Loss::divisor(const at::Tensor& labels, int64_t epoch) const {

@@ -43,6 +43,7 @@ class Loss {
   virtual ~Loss() = default;
 
   /// Checks shapes, dtypes, labels and given noise (ShapeError), casts half-precision scores to float32, and computes.
+  /// With label shares p it is the expected loss, sum_j p_j (the loss of label j).
   /// On CUDA a label out of range is not found beforehand, since reading labels back would stall every step: LibTorch's
   /// indexing asserts there, and our kernels answer NaN for the sample. Scores are float32 or float64 inside; they get
   /// gradients.
@@ -69,6 +70,11 @@ class Loss {
  protected:
   /// [batch] losses of checked input.
   virtual at::Tensor per_sample(const LossInput& input) = 0;
+
+  /// [batch, classes] the losses of checked input for each class as the label, where it has a share of
+  /// input.label_shares; any number elsewhere. For losses with LossEntry::takes_mixed_labels; the others throw
+  /// ShapeError.
+  virtual at::Tensor every_label(const LossInput& input);
 
   int64_t num_classes() const { return num_classes_; }
 
@@ -98,7 +104,7 @@ struct LossEntry {
   bool has_kernels = false;         // LossInput::method makes a difference to its speed
   bool takes_label_sets = false;    // reads LossInput::label_sets; one label is a set of one
   bool corrects_prior = false;      // allows for the classes' numbers of images as a sampler or class weights do
-  bool takes_mixed_labels = false;  // a loss of probabilities: its mean over an image's two labels makes sense
+  bool takes_mixed_labels = false;  // a loss of probabilities, whose mean over several labels every_label() gives
   bool has_sigmoids = false;        // the sigmoid of a score is its class' probability; else their softmax
   // tau, where the loss takes softmax(s + tau log pi) for P(y | x), pi being the classes' shares of the training
   // images. Nothing where it estimates no P(y | x), or tau changes by epoch.

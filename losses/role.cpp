@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "losses/entries.h"
@@ -219,11 +220,13 @@ struct RoleOptions {
   double lambda, theta_lr, scale;
 };
 
-// [batch] sums over the classes of the cross-entropy of sigma(logits) with `targets`, which are constants, and with the
-// label once more.
-at::Tensor towards(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& labels) {
+// [batch] sums over the classes that are not masked of the cross-entropy of sigma(logits) with `targets`, which are
+// constants, and with the label once more.
+at::Tensor towards(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& is_masked,
+                   const at::Tensor& labels) {
   const at::Tensor log_p = at::log_sigmoid(logits), log_not_p = at::log_sigmoid(-logits);
-  return -of_label(log_p, labels) - (targets * log_p + (1 - targets) * log_not_p).sum(1);
+  const at::Tensor terms = targets * log_p + (1 - targets) * log_not_p;
+  return -of_label(log_p, labels) - terms.masked_fill(is_masked, 0).sum(1);
 }
 
 /// ROLE, regularised online label estimation (Cole et al., CVPR 2021; named in thesis 5.4.6). Beside the network it
@@ -234,8 +237,9 @@ at::Tensor towards(const at::Tensor& logits, const at::Tensor& targets, const at
 ///     - g) }
 ///         + lambda/2 (R(f) + R(g)),      R(p) = ((mean_i sum_j p_ij - K)/L)^2
 ///
-/// Smooth. Since [.] are constants its gradient is not the derivative of its value. R couples the samples of a batch:
-/// it is shared out evenly among them, and each batch has its own where gradients of several are accumulated.
+/// A class whose score is -infinity is masked: it takes no part. Smooth. Since [.] are constants its gradient is not
+/// the derivative of its value. R couples the samples of a batch: it is shared out evenly among them, and each batch
+/// has its own where gradients of several are accumulated.
 ///
 /// theta lies on the CPU, 4 bytes an entry: 98 MiB for 256,000 samples of 100 classes, 4.8 GiB for ImageNet. It starts
 /// as LabelEstimates says, and moves without weight decay, by gradient descent or Adam (theta_optimizer), whose moments
@@ -263,8 +267,12 @@ class Role : public Loss {
     const at::Tensor estimates = input.estimate_logits ? *input.estimate_logits : theta_.take(input.sample_ids, scores);
     const at::Tensor f = scores.sigmoid(), g = estimates.sigmoid();
     const auto classes = static_cast<double>(num_classes()), k = static_cast<double>(options_.k);
-    const auto regulariser = [&](const at::Tensor& p) { return ((p.sum(1).mean() - k) / classes).square(); };
-    const at::Tensor both = towards(scores, g.detach(), input.labels) + towards(estimates, f.detach(), input.labels);
+    const at::Tensor is_masked = scores.detach().eq(-std::numeric_limits<double>::infinity());
+    const auto regulariser = [&](const at::Tensor& p) {
+      return ((p.masked_fill(is_masked, 0).sum(1).mean() - k) / classes).square();
+    };
+    const at::Tensor both =
+        towards(scores, g.detach(), is_masked, input.labels) + towards(estimates, f.detach(), is_masked, input.labels);
     return options_.scale * (both / (2 * classes) + options_.lambda / 2 * (regulariser(f) + regulariser(g)));
   }
 

@@ -1,4 +1,5 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/where.h>
 
 #include "losses/entries.h"
 #include "losses/ops/sparse_top_projection.h"
@@ -27,7 +28,8 @@ class SparseTop : public Loss {
     // By the envelope theorem the projection is a constant for the gradient.
     const at::Tensor q = sparse_top_projection(scores.detach(), size.to(at::kLong));
     const at::Tensor s = scores - scores.detach().amax(1, /*keepdim=*/true);
-    return ((q - labels) * s).sum(1) + (size - q.square().sum(1)) / 2;
+    const at::Tensor difference = q - labels;  // 0 for a class that is masked by a score of -infinity
+    return at::where(difference.eq(0), 0, difference * s).sum(1) + (size - q.square().sum(1)) / 2;
   }
 };
 

@@ -174,7 +174,8 @@ class TopkZeroOne : public Hinge {
   at::Tensor per_sample(const LossInput& input) override {
     const at::Tensor& scores = input.output.scores;
     const at::Tensor error = ranked(scores, options_.k).gt(of_label(scores, input.labels)).to(scores.scalar_type());
-    return error + scores.sum(1) * 0;  // autograd has a gradient to compute, of zeros
+    // Autograd has a gradient to compute, of zeros; a NaN stays one.
+    return error + scores.masked_fill(scores.detach().isinf(), 0).mul(0).sum(1);
   }
 };
 

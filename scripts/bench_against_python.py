@@ -6,6 +6,7 @@ and for loading images.
     python scripts/bench_against_python.py loader --files IMAGES --threads 1
     python scripts/bench_against_python.py losses --threads 2
     python scripts/bench_against_python.py sets --threads 2
+    python scripts/bench_against_python.py replacements --threads 2
     python scripts/bench_against_python.py features --threads 2
     python scripts/bench_against_python.py inference --model resnet18 --images 16 --threads 2
     python scripts/bench_against_python.py serve --files IMAGES --clients 1 4
@@ -26,6 +27,8 @@ settrain has threads and, for one, with none too, of which the faster one over a
 scores of one size (scripts/bench_losses.py).
 
 `sets`: calibrating rules and making sets, beside TorchCP and MAPIE (scripts/bench_sets.py).
+
+`replacements`: what docs/python.md has in place of other packages' functions, beside these (scripts/bench_replacements.py).
 
 `features`: epochs of a linear head on features, beside a loop of PyTorch over x[index] (scripts/bench_features.py).
 
@@ -51,6 +54,7 @@ from bench_features import compare_features
 from bench_inference import compare_inference
 from bench_losses import compare_losses
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
+from bench_replacements import compare_replacements
 from bench_serve import compare_serving
 from bench_sets import compare_sets
 from reference_models import make, usual_classes, usual_size
@@ -386,6 +390,12 @@ def main():
     sets.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     sets.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     sets.set_defaults(action=compare_sets, device="cpu")
+    replacements = commands.add_parser("replacements", help="the lines of docs/python.md's table, beside other Python packages")
+    replacements.add_argument("--images", type=at_least(1), default=10000, help="rows of scores (%(default)s)")
+    replacements.add_argument("--classes", type=at_least(6), default=1000, help="classes (%(default)s)")
+    replacements.add_argument("--pairs", type=at_least(1), default=6, help="how often each is measured (%(default)s)")
+    replacements.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
+    replacements.set_defaults(action=compare_replacements, device="cpu", program=None)
     features = commands.add_parser("features", help="a linear head on features")
     features.add_argument("--images", type=at_least(100), default=50000, help="rows (%(default)s)")
     features.add_argument("--width", type=at_least(1), default=1280, help="numbers of a row (%(default)s)")

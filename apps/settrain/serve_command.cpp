@@ -128,6 +128,7 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--port", options.port, "0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
   arguments->served.add_options(*command, line);
+  command->get_option("--rule")->allow_extra_args();  // no pictures follow, as in predict
   command
       ->add_option(
           "--offer", arguments->lists,

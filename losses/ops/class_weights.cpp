@@ -98,6 +98,10 @@ at::Tensor ClassWeights::apply(const at::Tensor& losses, const at::Tensor& label
   return epoch < from_epoch_ ? losses : losses * weight_of_.of(labels, losses);
 }
 
+at::Tensor ClassWeights::apply_to_all(const at::Tensor& losses, int64_t epoch) const {
+  return epoch < from_epoch_ ? losses : losses * weight_of_.of_all(losses);
+}
+
 double ClassWeights::total(const at::Tensor& labels, int64_t epoch) const {
   if (epoch < from_epoch_ || !mean_over_weights_) return static_cast<double>(labels.size(0));
   const at::Tensor contiguous = labels.cpu().contiguous();

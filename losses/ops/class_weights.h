@@ -44,6 +44,9 @@ class ClassWeights {
   /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`.
   at::Tensor apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const;
 
+  /// [batch, classes] `losses` of every class as the label times its weight; before the first weighted epoch, `losses`.
+  at::Tensor apply_to_all(const at::Tensor& losses, int64_t epoch) const;
+
   /// The divisor of a mean loss over samples with these labels, [batch] int64: their number, or the sum of their
   /// weights. For the latter it waits for a GPU that holds the labels.
   double total(const at::Tensor& labels, int64_t epoch) const;

@@ -50,10 +50,30 @@ void check_label_sets(const LabelSets& sets, const at::Tensor& scores) {
   }
 }
 
+void check_label_shares(const at::Tensor& shares, const at::Tensor& scores) {
+  constexpr double kRounding = 0.01;  // of half precision
+  check_shape("labels", shares.sizes(), {scores.size(0), scores.size(1)});
+  if (!shares.is_floating_point()) {
+    throw ShapeError(
+        fmt::format("labels: expected probabilities in floating point, got {}", at::toString(shares.scalar_type())));
+  }
+  if (shares.device() != scores.device()) {
+    throw ShapeError(fmt::format("labels: expected them on {} with the scores, got {}", scores.device().str(),
+                                 shares.device().str()));
+  }
+  if (!scores.is_cpu()) return;
+  const at::ScalarType dtype = shares.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor sums = shares.detach().sum(1, /*keepdim=*/false, dtype);
+  if (shares.detach().amin().item<double>() < 0 || !sums.sub(1).abs().lt(kRounding).all().item<bool>()) {
+    throw ShapeError("labels: expected probabilities of at least 0, whose sum is 1 for every sample, got others");
+  }
+}
+
 }  // namespace
 
 void check_labels(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
+  if (input.label_shares.defined()) return check_label_shares(input.label_shares, scores);
   check_indices("labels", input.labels, scores.size(0), scores);
   if (input.label_sets.defined()) check_label_sets(input.label_sets, scores);
   // On CUDA the indexing kernels assert the range: reading labels back would stall every step.

@@ -40,11 +40,12 @@ enum class LossMethod {
 
 struct LossInput {
   ModelOutput output;
-  at::Tensor labels;      // [batch] int64 in [0, classes)
-  LabelSets label_sets;   // all labels of every sample where the data give several; else undefined
-  at::Tensor sample_ids;  // [batch] int64 on the CPU, the training samples' ids
-  int64_t epoch = 0;      // from 0
-  NoiseKey noise_key;     // seed, step and position: a loss' random numbers depend on nothing else
+  at::Tensor labels;        // [batch] int64 in [0, classes)
+  LabelSets label_sets;     // all labels of every sample where the data give several; else undefined
+  at::Tensor label_shares;  // [batch, classes] float, the probability of each class as the label, in place of `labels`
+  at::Tensor sample_ids;    // [batch] int64 on the CPU, the training samples' ids
+  int64_t epoch = 0;        // from 0
+  NoiseKey noise_key;       // seed, step and position: a loss' random numbers depend on nothing else
 
   // For tests and benchmarks, in place of what the loss would take itself:
   LossMethod method = LossMethod::kFast;
@@ -52,8 +53,9 @@ struct LossInput {
   std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
 };
 
-/// Checks the labels, and the label sets where there are some, against output.scores [batch, classes]. Throws
-/// ShapeError for other shapes, dtypes and devices; on the CPU also for an empty set and a class out of range.
+/// Checks the labels, and the label sets where there are some, against output.scores [batch, classes]; or the label
+/// shares alone. Throws ShapeError for other shapes, dtypes and devices; on the CPU also for an empty set, a class out
+/// of range, and shares that are no probabilities.
 void check_labels(const LossInput& input);
 
 /// [batch, classes] in the dtype of `scores`: 1 for the classes of a sample's set, 0 elsewhere. Without sets, a

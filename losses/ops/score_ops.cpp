@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/sort.h>
 #include <c10/core/GradMode.h>
 
@@ -87,9 +88,19 @@ at::Tensor ranked(const at::Tensor& scores, int64_t rank) {
 
 UnitSpread unit_spread(const at::Tensor& scores) {
   constexpr double kLeast = 1e-12;  // where all scores are equal
+  constexpr double kMasked = -std::numeric_limits<double>::infinity();
   const at::Tensor rows = scores.contiguous();
-  const at::Tensor spread = rows.std(/*dim=*/1, /*correction=*/0, /*keepdim=*/true).clamp_min(kLeast);
-  return {rows.sub(rows.mean(1, /*keepdim=*/true)).div(spread), spread.squeeze(1)};
+  if (rows.is_cpu()) {  // on CUDA the question would stall every step
+    const at::Tensor spread = rows.std(/*dim=*/1, /*correction=*/0, /*keepdim=*/true).clamp_min(kLeast);
+    if (at::isfinite(spread).all().item<bool>())
+      return {rows.sub(rows.mean(1, /*keepdim=*/true)).div(spread), spread.squeeze(1)};
+  }
+  const at::Tensor is_masked = rows.detach().eq(kMasked);
+  const at::Tensor size = is_masked.logical_not().sum(1, /*keepdim=*/true);
+  const at::Tensor mean = rows.masked_fill(is_masked, 0).sum(1, /*keepdim=*/true) / size;
+  const at::Tensor centred = rows.sub(mean).masked_fill(is_masked, 0);
+  const at::Tensor spread = (centred.square().sum(1, /*keepdim=*/true) / size).clamp_min(kLeast * kLeast).sqrt();
+  return {centred.div(spread).masked_fill(is_masked, kMasked), spread.squeeze(1)};
 }
 
 }  // namespace settrain

@@ -29,7 +29,8 @@ at::Tensor ranked(const at::Tensor& scores, int64_t rank);
 inline constexpr double kSpreadOfScores = -1;
 
 /// Scores with mean 0 and standard deviation 1 in each row: noise of standard deviation 1 on them is noise of `spread`
-/// on the others. Both have a gradient. The spread is at least 1e-12, without a gradient where it would be less.
+/// on the others. Both have a gradient. The spread is at least 1e-12, without a gradient where it would be less. A
+/// score of -infinity, of a masked class, counts for neither and stays.
 struct UnitSpread {
   at::Tensor scores;  // [batch, classes]
   at::Tensor spread;  // [batch] the standard deviation of the row's scores, with the number of classes as divisor

@@ -9,6 +9,8 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "src/core/error.h"
 #include "src/core/shape.h"
 
@@ -60,7 +62,9 @@ at::Tensor strictly_between(const at::Tensor& q) {
 at::Tensor sparse_top_projection(const at::Tensor& scores, const at::Tensor& k) {
   check_input(scores, k);
   // Differences to the largest, so that large scores cost no digits.
-  const at::Tensor s = scores.to(at::kDouble) - scores.detach().to(at::kDouble).amax(1, /*keepdim=*/true);
+  constexpr double kMasked = -1e100;  // -infinity in sums and products
+  const at::Tensor s = (scores.to(at::kDouble) - scores.detach().to(at::kDouble).amax(1, /*keepdim=*/true))
+                           .masked_fill(scores.detach().eq(-std::numeric_limits<double>::infinity()), kMasked);
   at::Tensor inside, full;
   {
     const c10::NoGradGuard no_grad;

@@ -1,5 +1,6 @@
 // The rules that answer with sets as operators: torch.ops.settrain.calibrate, sets_of and set_quality.
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 #include <torch/library.h>
 
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
+#include "metrics/sets/label_shift.h"
+#include "metrics/sets/p_values.h"
+#include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "metrics/sets/set_quality.h"
 #include "metrics/split_scores.h"
@@ -51,13 +55,12 @@ std::string calibrate_op(const std::string& rule, const at::Tensor& scores, cons
   });
 }
 
-/// Throws ValueError where `text` is not what calibrate_op() returns. Read once: thresholds of a thousand classes take
-/// longer than the sets of a batch.
-const CalibratedRule& rule_of(const std::string& text, int64_t classes) {
-  constexpr size_t kMostKept = 16;
-  thread_local std::map<std::string, CalibratedRule> read;
-  if (const auto found = read.find(text); found != read.end() && found->second.classes == classes) return found->second;
-  if (read.size() >= kMostKept) read.clear();
+struct RuleOfText {
+  CalibratedRule rule;
+  CalibratedPlace place;  // without classes: none
+};
+
+RuleOfText read_rule(const std::string& text, int64_t classes) {
   Json json;
   try {
     json = Json::parse(text);
@@ -70,13 +73,33 @@ const CalibratedRule& rule_of(const std::string& text, int64_t classes) {
     throw ShapeError(fmt::format("scores: expected [images, {}], the classes of the rule, got {} classes",
                                  of_rule.get<uint64_t>(), classes));
   }
-  return read.insert_or_assign(text, rule_from_json(json, classes)).first->second;
+  RuleOfText read{rule_from_json(json, classes), {}};
+  if (!json.contains("place")) return read;
+  read.place = place_from_json(json["place"], classes);
+  if (needs_images(read.rule.rule)) read.rule = for_place(read.rule, place_weights(read.rule, read.place.prior));
+  return read;
+}
+
+/// Throws ValueError where `text` is not what calibrate_op() returns, with a member "place" where it is for one. Read
+/// once: thresholds of a thousand classes take longer than the sets of a batch.
+const RuleOfText& rule_of(const std::string& text, int64_t classes) {
+  constexpr size_t kMostKept = 16;
+  thread_local std::map<std::string, RuleOfText> read;
+  if (const auto found = read.find(text); found != read.end() && found->second.rule.classes == classes) {
+    return found->second;
+  }
+  if (read.size() >= kMostKept) read.clear();
+  return read.insert_or_assign(text, read_rule(text, classes)).first->second;
 }
 
 at::Tensor sets_op(const at::Tensor& scores, const std::string& rule, int64_t first_image) {
   return with_value_errors([&] {
     check_scores("scores", scores);
-    return sets_of(rule_of(rule, scores.size(1)), scores, first_image).to(scores.device());
+    const RuleOfText& made = rule_of(rule, scores.size(1));
+    if (made.place.prior.empty()) return sets_of(made.rule, scores, first_image).to(scores.device());
+    const at::Tensor occurs = at::tensor(made.place.prior, at::kDouble).gt(0);
+    const at::Tensor sets = sets_of(made.rule, with_offsets(scores, made.place.offsets), first_image);
+    return sets.logical_and(occurs).to(scores.device());
   });
 }
 

@@ -1,114 +1,169 @@
-"""What the losses have in common: their settings, their sum over a batch, and noise."""
+"""The common parts of the losses: settings, the call, and noise."""
 
-from collections.abc import Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from settrain._ops import counts, ops, tensor
 from settrain._ops import seed as checked_seed
+from settrain._settings import Integers, Reals, Settable
 
-Integers = Sequence[int] | Tensor
-Reals = Sequence[float] | Tensor
+Reduction = Literal["mean", "sum", "none"]
+
+SHARED = ("reduction", "ignore_index", "class_weights", "class_counts", "seed", "generator")  # which are no keys of a loss' config
 
 
-class Loss(nn.Module):
-    """Base of the losses: a name in settrain's registry, and its keys."""
+class Loss(Settable):
+    """Base of the losses: a name in settrain's registry, and settings, which are its keys.
 
-    name: str
+    reduction: "mean" is over the samples that are not ignored, NaN where there are none; "sum"; "none" is [batch], 0 for an ignored
+    sample. ignore_index: a label whose sample takes no part.
+    """
 
-    def __init__(
-        self,
-        keys: dict[str, object],
-        *,
-        reduction: str = "mean",
-        class_weights: Reals | None = None,
-        class_counts: Integers | None = None,
-    ) -> None:
-        super().__init__()
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
-        self.reduction = reduction
-        weights = None if class_weights is None else _weights(class_weights)
-        if weights is not None:
-            keys = keys | {"class_weights": "list", "class_weight_list": weights}
-            class_counts = [1] * len(weights) if class_counts is None else class_counts  # the operator wants some, and reads none
-        self._num_weights = None if weights is None else len(weights)
-        self._keys = keys
-        self._class_counts = counts("class_counts", class_counts)
-        if self._class_counts and not any(self._class_counts):
-            raise ValueError("class_counts: expected some images, got none of any class")
-        self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
-        ops.check_loss(self._settings)
+    name: ClassVar[str]
+
+    reduction: Reduction = "mean"
+    ignore_index: int = field(default=-100, repr=False)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *tensors: Tensor, **others: Tensor) -> Tensor: ...
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
         return self._loss(scores, labels)
 
-    def _check_weights(self, scores: Tensor) -> None:
-        """The operator would name the class counts, which may not have been given."""
-        if self._num_weights is not None and scores.dim() == 2 and scores.shape[1] != self._num_weights:
-            raise ValueError(f"class_weights: expected {scores.shape[1]}, one a class, got {self._num_weights}")
+    def _loss(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        scores_multi: Tensor | None = None,
+        estimates: Tensor | None = None,
+        noise: Tensor | None = None,
+        step: Tensor | None = None,
+        seed: int = 0,
+    ) -> Tensor:
+        if not isinstance(scores, Tensor) or not isinstance(labels, Tensor):
+            raise TypeError(f"scores, labels: expected tensors, got {type(scores).__name__} and {type(labels).__name__}")
+        value: Tensor = ops.loss(
+            scores, scores_multi, estimates, labels, noise, step, seed, self._text, self.ignore_index, self.reduction
+        )
+        return value
 
-    def _loss(self, scores: Tensor, labels: Tensor, *, scores_multi: Tensor | None = None, estimates: Tensor | None = None) -> Tensor:
-        self._check_weights(scores)
-        return self._reduced(ops.loss(scores, scores_multi, estimates, labels, None, None, 0, self._settings, self._class_counts))
+    def _keys(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The settings among `values` that are keys of the loss' config."""
+        return {name: value for name, value in values.items() if name not in SHARED}
 
-    def _reduced(self, per_sample: Tensor) -> Tensor:
-        if self.reduction == "none":
-            return per_sample
-        return per_sample.mean() if self.reduction == "mean" else per_sample.sum()
-
-    def extra_repr(self) -> str:
-        shown = [f"{key}={value!r}" for key, value in self._keys.items() if key not in ("class_weights", "class_weight_list")]
-        return ", ".join([*shown, f"reduction={self.reduction!r}"])
-
-
-def _weights(class_weights: Reals) -> list[float]:
-    """Checked here, since the operator knows them by the name of a config's key."""
-    try:
-        weights = tensor(class_weights, torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"class_weights: expected numbers, got {class_weights!r}") from None
-    if weights.dim() != 1:
-        raise ValueError(f"class_weights: expected [classes], one number a class, got the shape {list(weights.shape)}")
-    if not (weights.isfinite().all() and (weights >= 0).all() and (weights > 0).any()):
-        raise ValueError(f"class_weights: expected finite numbers of at least 0, some above, got {weights.tolist()}")
-    return weights.tolist()
+    def _accept(self, values: dict[str, Any]) -> None:
+        lines = [f"loss.name={self.name}", *(f"loss.{_key(name)}={_yaml(value)}" for name, value in self._keys(values).items())]
+        lines += [f"{name}={','.join(map(repr, values[name]))}" for name in ("class_counts", "class_weights") if values.get(name) is not None]
+        text = "\n".join(lines)
+        ops.check_loss(text)
+        object.__setattr__(self, "_text", text)
 
 
-def _yaml(value: object) -> str:
-    """A value as settrain's configs have it, every bit of a float included."""
-    return str(value).lower() if isinstance(value, bool) else float.__repr__(value) if isinstance(value, float) else str(value)
+class WeightedLoss(Loss):
+    """A loss whose samples may be weighted by their labels.
+
+    class_weights: [classes] numbers that multiply the losses of samples with these labels. The mean divides by the number of samples.
+    """
+
+    class_weights: Reals | None = field(default=None, repr=False)
+
+    def _checked(self, name: str, value: Any) -> Any:
+        if name != "class_weights":
+            return super()._checked(name, value)
+        return None if value is None else _weights(value)
 
 
-class NoisedLoss(Loss):
+class CountingLoss(WeightedLoss):
+    """A loss that knows how frequent the classes are. class_counts: [classes] training images."""
+
+    class_counts: Integers = field(kw_only=False, repr=False)
+
+    def _checked(self, name: str, value: Any) -> Any:
+        if name != "class_counts":
+            return super()._checked(name, value)
+        images = counts(name, value)
+        if not any(images):
+            raise ValueError("class_counts: expected some images, got none of any class")
+        return images
+
+
+class Noised(Loss):
     """A loss with noise, which is a function of (seed, step, row, class, draw): counter-based, so that the CPU and CUDA draw the
     same numbers and a step can be repeated alone.
 
-    `step` is a buffer that grows by 1 with every call in training mode; `seed` is drawn from torch's generator where none is given, so
-    that torch.manual_seed() decides it. Both are in the state_dict: training that goes on from one draws what it would have drawn.
-    With a `generator` the step of every call is drawn from it instead. Processes that train one model need different seeds.
+    seed: 0 to 2^63 - 1; None draws one, from `generator` where there is one, else from torch's, so that torch.manual_seed() decides
+    it. `step` is a buffer that grows by 1 with every call in training mode. The state_dict has both, as `noise_seed` and `step`, [] int64:
+    training that goes on from one draws what it would have drawn. With a `generator` the step of every call is drawn from it instead.
+    Processes that train one model need different seeds.
     """
 
-    def __init__(self, keys: dict[str, object], *, seed: int | None = None, generator: torch.Generator | None = None, **others) -> None:
-        super().__init__(keys, **others)
-        self.seed = int(torch.randint(2**62, ()).item()) if seed is None else checked_seed(seed)
-        self.generator = generator
+    seed: int | None = field(default=None, repr=False)
+    generator: torch.Generator | None = field(default=None, repr=False)
+
+    step: ClassVar[Tensor]
+    noise_seed: ClassVar[Tensor]
+
+    def __post_init__(self) -> None:
+        self.register_buffer("noise_seed", torch.zeros((), dtype=torch.int64))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+        super().__post_init__()
 
     def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
         """`noise`, [batch, num_draws, classes] standard normals unless the loss says otherwise, takes the place of drawn ones."""
-        self._check_weights(scores)
         step = self.step
         if self.generator is not None:
             step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)
-        per_sample = ops.loss(scores, None, None, labels, noise, step, self.seed, self._settings, self._class_counts)
+        value = self._loss(scores, labels, noise=noise, step=step, seed=self.seed or 0)
         if self.training and self.generator is None:
             self.step.add_(1)
-        return self._reduced(per_sample)
+        return value
 
-    def get_extra_state(self) -> dict[str, int]:
-        return {"seed": self.seed}
+    def _checked(self, name: str, value: Any) -> Any:
+        if name == "seed":
+            return None if value is None else checked_seed(value)
+        if name != "generator":
+            return super()._checked(name, value)
+        if value is not None and not isinstance(value, torch.Generator):
+            raise TypeError(f"generator: expected a torch.Generator, got {value!r}")
+        return value
 
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        self.seed = int(state["seed"])
+    def _draws(self, values: dict[str, Any]) -> bool:
+        """Whether the loss of these settings draws noise."""
+        return True
+
+    def _accept(self, values: dict[str, Any]) -> None:
+        super()._accept(values)
+        if values["seed"] is None and self._draws(values):
+            generator = values["generator"]
+            device = "cpu" if generator is None else generator.device
+            values["seed"] = int(torch.randint(2**62, (), generator=generator, device=device))
+        self.noise_seed.fill_(values["seed"] or 0)
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        object.__setattr__(self, "seed", int(self.noise_seed))
+
+
+def _weights(class_weights: object) -> list[float]:
+    weights = tensor("class_weights", class_weights, torch.float64)
+    if weights.dim() != 1:
+        raise ValueError(f"class_weights: expected [classes], one number a class, got the shape {list(weights.shape)}")
+    if not (weights.isfinite().all() and (weights >= 0).all() and (weights > 0).any()):
+        raise ValueError("class_weights: expected finite numbers of at least 0, some above, got others")
+    numbers: list[float] = weights.tolist()
+    return numbers
+
+
+def _key(name: str) -> str:
+    """The config's key for a setting: lambda for lambda_, smoothing.epsilon for smoothing_epsilon."""
+    return name.rstrip("_").replace("smoothing_", "smoothing.")
+
+
+def _yaml(value: bool | int | float | str) -> str:
+    """A value as settrain's configs have it, every bit of a float included."""
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, float) else str(value)

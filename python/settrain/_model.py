@@ -2,16 +2,20 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from settrain.sets import CalibratedRule
+from settrain._networks import EfficientNetLite0, SmallDenseNet, SmallResNet
+from settrain._transformer import SHAPES, AdaptedMLP, AdaptFormer, Shape, VisionTransformer
+from settrain.sets import CalibratedRule, rules_of
 
-# torchvision's constructors, and the layer that gives the scores.
-HEADS = {
+# The layer that gives the scores of torchvision's networks, by their constructors; of timm's; and of those of this package.
+TORCHVISION = {
     **dict.fromkeys(["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d"], "fc"),
     **dict.fromkeys(["inception_v3", "wide_resnet101_2"], "fc"),
     **dict.fromkeys(["densenet121", "densenet161", "densenet169", "densenet201"], "classifier"),
@@ -23,6 +27,13 @@ HEADS = {
     "squeezenet1_0": "classifier.1",
     "vit_b_16": "heads.head",
 }
+TIMM = {"inception_v4": "last_linear", "inception_resnet_v2": "classif"}
+OWN = {
+    **dict.fromkeys([*(f"resnet{depth}" for depth in (8, 20, 32, 44, 56)), "densenet", "densenet40_12", "densenet40_40"], "fc"),
+    "efficientnet_lite0": "_fc",
+    **dict.fromkeys([*SHAPES, "vit", "head_only"], "head"),
+}
+HEADS = {**TORCHVISION, **TIMM, **OWN}
 
 CARD = ("classes", "train_images", "superclass_of", "input", "channels", "mean", "std", "score_scale", "probability", "head")
 
@@ -39,9 +50,12 @@ class NormalisedLinear(nn.Module):
 
 
 class TrainedModel(nn.Module):
-    """A network of torchvision with settrain's weights, and what is known of its classes. Made by load()."""
+    """A network with settrain's weights, and what is known of its classes. Made by load()."""
 
-    def __init__(self, network: nn.Module, card: dict, temperature: float, rules: Sequence[CalibratedRule]) -> None:
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, network: nn.Module, card: dict[str, Any], temperature: float, rules: dict[str, CalibratedRule]) -> None:
         super().__init__()
         self.network = network
         self.class_names: list[str] = card["classes"]
@@ -49,7 +63,7 @@ class TrainedModel(nn.Module):
         self.superclass_of: list[int] = card["superclass_of"]
         self.input_size: tuple[int, int] = tuple(card["input"])  # height, width
         self.is_sigmoid: bool = card["probability"] == "sigmoid"
-        self.rules: dict[str, CalibratedRule] = {rule.name: rule for rule in rules}
+        self.rules = rules  # of the scores that the model gives
         self._score_scale, self._temperature = card["score_scale"], temperature
         self.register_buffer("mean", torch.tensor(card["mean"]).view(-1, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(card["std"]).view(-1, 1, 1), persistent=False)
@@ -64,11 +78,13 @@ class TrainedModel(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """[batch, classes] scores of normalised images: cosines where the head is normalised."""
-        return self.network(images)
+        scores: Tensor = self.network(images)
+        return scores
 
     def logits(self, images: Tensor) -> Tensor:
         """[batch, classes] what probabilities and rules are made of: scores times the loss' scale, over the calibrated temperature."""
-        return self(images) * self._score_scale / self._temperature
+        logits: Tensor = self(images) * self._score_scale / self._temperature
+        return logits
 
     def probabilities(self, images: Tensor) -> Tensor:
         logits = self.logits(images)
@@ -79,23 +95,26 @@ class TrainedModel(nn.Module):
         image, which randomised rules draw by; count on from batch to batch."""
         if rule not in self.rules:
             raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
-        return self.rules[rule].sets(self.logits(images), first_image=first_image)
+        return self.rules[rule].sets(self(images), first_image=first_image)
 
 
-def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> TrainedModel:
+def load(path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model in a file that `settrain export` wrote, in evaluation mode.
 
-    Rules that were calibrated on the mean scores of ten crops (eval.crops: ten) are left out, as this model sees one.
-    Needs torchvision, safetensors and PyYAML: pip install '.[models]'. ValueError where the file is no such model, its architecture is not
-    torchvision's (ResNets and DenseNets for small images, AdaptFormer), or it has two heads; also for ONNX graphs, which onnxruntime runs.
+    All networks of the program can be loaded. Of two heads it has the one that predicts. Rules that were calibrated on the mean scores of ten
+    crops (eval.crops: ten) are left out, as this model sees one. Stochastic depth is left out of the networks that torchvision and timm lack.
+    Needs safetensors, PyYAML and torchvision: pip install '.[models]'; Inception-v4 and Inception-ResNet-v2 need timm. ValueError where the
+    file is no such model; also for ONNX graphs, which onnxruntime runs. FileNotFoundError where there is none.
     """
-    if os.fspath(path).lower().endswith(".onnx"):
+    place = os.fspath(path)
+    if place.lower().endswith(".onnx"):
         raise ValueError(
-            f"{os.fspath(path)!r}: an ONNX graph, which onnxruntime.InferenceSession() runs (docs/file_formats.md); load() reads the safetensors file "
-            "that `settrain export RUN` writes"
+            f"{place!r}: an ONNX graph, which onnxruntime.InferenceSession() runs (docs/file_formats.md); load() reads the safetensors file that "
+            "`settrain export RUN` writes"
         )
-    import torchvision
-    import yaml
+    if os.path.isdir(place):
+        raise ValueError(f"{place!r}: a folder; load() reads the file that `settrain export {place}` writes")
+    import yaml  # type: ignore[import-untyped]
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -104,32 +123,85 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
             weights = {name: file.get_tensor(name) for name in file.keys()}
         card = json.loads(metadata["card"])
         config = yaml.safe_load(metadata["config"])
-        name, crops = config["model"]["name"], config["eval"].get("crops", "center")
+        model, crops = config["model"], config["eval"].get("crops", "center")
         stored = json.loads(metadata.get("rules", '{"temperature": 1, "rules": []}'))
-        rules = [CalibratedRule(json.dumps(rule)) for rule in stored["rules"] if crops == "center"]
         card = {key: card[key] for key in CARD}
-    except (SafetensorError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"{os.fspath(path)!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
-    if name not in HEADS:
-        raise ValueError(f"{os.fspath(path)!r}: torchvision has no {name}; these can be loaded: {', '.join(HEADS)}")
-    if card["head"] == "two_head" or card["channels"] != 3:
-        raise ValueError(f"{os.fspath(path)!r}: a torchvision model has one head and 3 channels; this one: {card['head']}, {card['channels']}")
-    if any(".adaptformer." in weight for weight in weights):
-        raise ValueError(f"{os.fspath(path)!r}: torchvision's {name} has no AdaptFormer; `settrain export --format onnx` writes the network with it")
-    options = {"image_size": card["input"][0]} if name == "vit_b_16" else {}
-    if name == "inception_v3":
-        options = {"aux_logits": False, "init_weights": False}
-    network = getattr(torchvision.models, name)(num_classes=len(card["classes"]), **options)
-    head = network.get_submodule(HEADS[name])
-    if card["head"] == "normalised" and name == "squeezenet1_0":  # it sees the means of the features
-        means = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        network.classifier = nn.Sequential(means, NormalisedLinear(head.in_channels, head.out_channels))
-    elif card["head"] == "normalised":
-        network.set_submodule(HEADS[name], NormalisedLinear(head.in_features, head.out_features))
-    elif f"{HEADS[name]}.bias" not in weights:
-        head.register_parameter("bias", None)
-    try:
+        rules = rules_of(stored, card["score_scale"]) if crops == "center" else {}
+        if model["name"] not in HEADS:
+            raise ValueError(f"the network {model['name']} is of a later version")
+        network = _network(model, card, weights)
         network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(f"{os.fspath(path)!r}: {error}") from None
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, yaml.YAMLError) as error:
+        raise ValueError(f"{place!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
     return TrainedModel(network, card, stored["temperature"], rules).to(device).eval()
+
+
+def _network(model: dict[str, Any], card: dict[str, Any], weights: dict[str, Tensor]) -> nn.Module:
+    """The network of the section `model` of a config, and of the card. Renames and drops weights where the network has them otherwise."""
+    network, head = _made(model, card, weights), HEADS[model["name"]]
+    last = network.get_submodule(head)
+    if card["head"] == "two_head":
+        for part in ("weight", "bias"):
+            weights.pop(f"{head}.{part}", None)
+            if f"{head}_multi.{part}" in weights:
+                weights[f"{head}.{part}"] = weights.pop(f"{head}_multi.{part}")
+    if card["head"] == "normalised" and isinstance(last, nn.Conv2d):  # SqueezeNet's; it sees the means of the features
+        means = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        network.set_submodule("classifier", nn.Sequential(means, NormalisedLinear(last.in_channels, last.out_channels)))
+    elif card["head"] == "normalised" and isinstance(last, nn.Linear):
+        network.set_submodule(head, NormalisedLinear(last.in_features, last.out_features))
+    elif f"{head}.bias" not in weights:
+        last.register_parameter("bias", None)
+    _see_channels(network, card["channels"])
+    _adapt(network, model, weights)
+    return network
+
+
+def _made(model: dict[str, Any], card: dict[str, Any], weights: dict[str, Tensor]) -> nn.Module:
+    """The network with a linear head, for three channels."""
+    name, classes, image = model["name"], len(card["classes"]), tuple(card["input"])
+    if name in TIMM:
+        import timm  # type: ignore[import-not-found]
+
+        made: nn.Module = timm.create_model(name, num_classes=classes)
+        return made
+    if name in TORCHVISION:
+        import torchvision  # type: ignore[import-untyped]
+
+        options = {"image_size": image[0]} if name == "vit_b_16" else {}
+        if name == "inception_v3":
+            options = {"aux_logits": False, "init_weights": False}
+        constructor: Callable[..., nn.Module] = getattr(torchvision.models, name)
+        return constructor(num_classes=classes, **options)
+    if name == "head_only":
+        return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=nn.Linear(image[1], classes)))
+    if name == "efficientnet_lite0":
+        return EfficientNetLite0(classes, model["dropout"])
+    if name.startswith("resnet"):
+        return SmallResNet(int(name.removeprefix("resnet")), model["width"], classes)
+    if name.startswith("densenet"):
+        depth, growth = (int(number) for number in name[8:].split("_")) if "_" in name else (model["depth"], model["growth"])
+        return SmallDenseNet(depth, growth, model["bc"], classes)
+    shape: Shape = SHAPES.get(name) or model  # type: ignore[assignment]
+    projected = weights["proj"].shape[1] if "proj" in weights else 0
+    return VisionTransformer(shape, model, image, classes, projected)  # type: ignore[arg-type]
+
+
+def _see_channels(network: nn.Module, channels: int) -> None:
+    """Has the first convolution see images of so many channels."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, nn.Conv2d):
+            if layer.in_channels != channels:
+                sizes = layer.out_channels, layer.kernel_size, layer.stride, layer.padding
+                network.set_submodule(name, type(layer)(channels, *sizes, bias=layer.bias is not None))
+            return
+
+
+def _adapt(network: nn.Module, model: dict[str, Any], weights: dict[str, Tensor]) -> None:
+    """Puts an AdaptFormer beside the MLPs that have one, and renames the weights of both."""
+    for name in [name for name in weights if name.endswith(".adaptformer.down.weight")]:
+        block, down = name.removesuffix(".adaptformer.down.weight"), weights[name]
+        adapter = AdaptFormer(down.shape[1], down.shape[0], model["adapter"]["scale"])
+        network.set_submodule(f"{block}.mlp", AdaptedMLP(network.get_submodule(f"{block}.mlp"), adapter))
+        for part in [part for part in weights if part.startswith((f"{block}.mlp.", f"{block}.adaptformer."))]:
+            weights[part.replace(f"{block}.", f"{block}.mlp.", 1)] = weights.pop(part)

@@ -8,6 +8,7 @@ graph; torch.func's transforms are not supported. Wrong values are ValueErrors.
 """
 
 import operator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,21 +87,23 @@ def exact_smoothed_kth_largest(scores: Tensor, k: int, *, epsilon: float, nodes:
     the largest or smallest whatever the noise. A row with a NaN is NaN. On CUDA there is a kernel for k up to 33; larger ones go through
     PyTorch's operations.
     """
-    values, _ = ops.exact_topk(_floats(scores), integer("k", k), float(epsilon), integer("nodes", nodes), _wants_gradient(scores))
+    values: Tensor = ops.exact_topk(_floats(scores), integer("k", k), float(epsilon), integer("nodes", nodes), _wants_gradient(scores))[0]
     return values
 
 
 def sparse_top_projection(scores: Tensor, k: int | Tensor) -> Tensor:
     """The nearest point q of the top-k simplex {0 <= q <= 1, sum q = k} (thesis eq. 6.13 to 6.15): [batch, classes], q_j = clip(s_j -
-    lambda, 0, 1). With k = 1 it is sparsemax. Adding a number to all scores changes nothing.
+    lambda, 0, 1). With k = 1 it is sparsemax. Adding a number to all scores changes nothing. A class whose score is -infinity is masked: it is at 0
+    where k of the others can be at 1.
 
     k: 0 to classes, the same for all rows or [batch] integers. Computed in float64 from sorted breakpoints, without iterations.
 
     Gradient: the product with sparse_top_jacobian(); at kinks, where a class is about to leave 0 or 1, one of the one-sided limits. Ties
-    get equal shares. A row with a NaN or an infinity is NaN, its gradient too.
+    get equal shares. A row with a NaN or an infinite score is NaN, its gradient too.
     """
     scores = _floats(scores)
-    return ops.sparse_top_projection(scores, _ks(k, scores))[0]
+    projection: Tensor = ops.sparse_top_projection(scores, _ks(k, scores))[0]
+    return projection
 
 
 def sparse_top_jacobian(scores: Tensor, k: int | Tensor) -> Tensor:
@@ -110,7 +113,8 @@ def sparse_top_jacobian(scores: Tensor, k: int | Tensor) -> Tensor:
     Its products with vectors need no such matrix: autograd computes m (v - mean of v over M). Kinks and NaN as there.
     """
     scores = _floats(scores)
-    return ops.sparse_top_jacobian(scores.detach(), _ks(k, scores))
+    jacobian: Tensor = ops.sparse_top_jacobian(scores.detach(), _ks(k, scores))
+    return jacobian
 
 
 def elementary_symmetric(values: Tensor, degree: int) -> Tensor:
@@ -148,11 +152,12 @@ def average_k_threshold(values: Tensor, k: float, *, strict: bool = False) -> Te
 
     It has no gradient: the threshold is found by counting. On CUDA it waits for the device.
     """
-    return ops.average_k_threshold(_floats(values).detach(), float(k), strict)
+    threshold: Tensor = ops.average_k_threshold(_floats(values, "values").detach(), float(k), strict)
+    return threshold
 
 
-def _floats(scores: Tensor) -> Tensor:
-    scores = tensor(scores)
+def _floats(scores: Tensor, name: str = "scores") -> Tensor:
+    scores = tensor(name, scores)
     return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
 
@@ -164,12 +169,12 @@ def _ks(k: int | Tensor, scores: Tensor) -> Tensor:
     """[batch] int64 on the scores' device."""
     if isinstance(k, Tensor) and k.dim() > 0:
         if k.is_floating_point():
-            raise ValueError(f"k: expected integers, got {k.dtype}")
+            raise TypeError(f"k: expected integers, got {k.dtype}")
         return k.to(scores.device, torch.int64)
     try:
         number = operator.index(k)
     except TypeError:
-        raise ValueError(f"k: expected an integer or [batch] integers, got {k!r}") from None
+        raise TypeError(f"k: expected an integer or [batch] integers, got {k!r}") from None
     if scores.dim() == 2 and not 0 <= number <= scores.shape[1]:  # the operator would have to wait for a GPU to see it
         raise ValueError(f"k: expected 0 to {scores.shape[1]}, got {number}")
     return torch.full(scores.shape[:1], number, dtype=torch.int64, device=scores.device)
@@ -198,9 +203,9 @@ def _sampled(
         step = torch.tensor(0 if step is None else integer("step", step))
     elif step.dtype != torch.int64 or step.dim() > 0:
         raise ValueError(f"step: expected a tensor [] int64, got {list(step.shape)} {step.dtype}")
-    values, _ = ops.sampled_topk(
+    values: Tensor = ops.sampled_topk(
         _floats(scores),
-        None if noise is None else tensor(noise),
+        None if noise is None else tensor("noise", noise),
         step,
         0 if seed is None else checked_seed(seed),
         integer("k", k),
@@ -208,12 +213,13 @@ def _sampled(
         integer("num_draws", num_draws),
         sum,
         _wants_gradient(scores),
-    )
+    )[0]
     return values
 
 
 def _symmetric(values: Tensor, degree: int, *, in_logarithms: bool) -> Tensor:
-    return ops.elementary_symmetric(_floats(values), integer("degree", degree), in_logarithms)
+    sums: Tensor = ops.elementary_symmetric(_floats(values, "values"), integer("degree", degree), in_logarithms)
+    return sums
 
 
 def _check_first_derivative() -> None:
@@ -221,36 +227,36 @@ def _check_first_derivative() -> None:
         raise RuntimeError("the gradient of this function has no gradient of its own (create_graph)")
 
 
-def _save_row_gradient(ctx, inputs, output) -> None:
+def _save_row_gradient(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     gradient = output[1]
     ctx.mark_non_differentiable(gradient)
     ctx.save_for_backward(gradient)
     ctx.num_inputs = len(inputs)
 
 
-def _row_backward(ctx, outer: Tensor, _) -> tuple:
+def _row_backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     _check_first_derivative()
     (gradient,) = ctx.saved_tensors
     return gradient * outer.unsqueeze(1), *[None] * (ctx.num_inputs - 1)
 
 
-def _save_between(ctx, inputs, output) -> None:
+def _save_between(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(output[1])
 
 
-def _projection_backward(ctx, outer: Tensor, _) -> tuple:
+def _projection_backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor, None]:
     (m,) = ctx.saved_tensors
     mean = (m * outer).sum(1, keepdim=True) / m.sum(1, keepdim=True).clamp_min(1)
     return m * (outer - mean), None
 
 
-def _save_polynomials(ctx, inputs, output) -> None:
+def _save_polynomials(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     values, ctx.degree, ctx.in_logarithms = inputs
     ctx.save_for_backward(values)
 
 
-def _polynomials_backward(ctx, outer: Tensor) -> tuple:
+def _polynomials_backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
     _check_first_derivative()
     (values,) = ctx.saved_tensors
     return ops.elementary_symmetric_gradient(outer, values, ctx.degree, ctx.in_logarithms), None, None

@@ -1,18 +1,25 @@
 """Metrics of set-valued classification.
 
 `scores` are [samples, classes] logits and `labels` [samples] integers, tensors on any device, NumPy arrays or lists; all scores must be
-finite. Accuracies are fractions. Wrong values are ValueErrors. Ties go to the lower class.
+finite. Accuracies are fractions. `k` is a number of classes, at most all. Wrong values are ValueErrors and wrong types TypeErrors. Ties go to the
+lower class.
+
+TopKAccuracy, MacroTopKAccuracy, AverageKAccuracy and Coverage are fed batch by batch, in one process or several.
 """
 
-import math
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
-from settrain._ops import counts, integers, label_matrix, ops, scores_and_labels, tensor
+from settrain._accumulators import AverageKAccuracy, AverageKScore, Coverage, MacroTopKAccuracy, TopKAccuracy, covered
+from settrain._ops import check_size, counts, integer, integers, label_matrix, number, ops, scores_and_labels, tensor
+from settrain._ops import scores as checked_scores
 
 __all__ = [
+    "AverageKAccuracy",
+    "Coverage",
+    "MacroTopKAccuracy",
+    "TopKAccuracy",
     "accuracies",
     "average_k_accuracy",
     "average_k_thresholds",
@@ -31,9 +38,9 @@ def accuracies(
     scores: object,
     labels: object,
     *,
-    top_k: tuple[int, ...] = (1, 5),
-    average_k: tuple[float, ...] = (2, 5),
-    average_k_score: str = "softmax",
+    k: Sequence[int] = (1, 5),
+    average_k: Sequence[float] = (2, 5),
+    average_k_score: AverageKScore = "softmax",
     strict: bool = False,
     threshold_scores: object | None = None,
     train_counts: object | None = None,
@@ -47,12 +54,11 @@ def accuracies(
     average_k_score: what is compared with the threshold: "softmax", "sigmoid" or "raw". threshold_scores: [any number, classes] scores that
     set the thresholds, such as those of validation images, in place of `scores`. strict: see average_k_thresholds().
     """
-    top_k = _checked_top_k(top_k, average_k, average_k_score)
-    scores, labels = scores_and_labels(scores, labels)
-    if threshold_scores is not None:
-        threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
+    of_scores, of_labels = scores_and_labels(scores, labels)
+    ks, means = _sizes(of_scores, k, average_k, average_k_score)
+    others = _threshold_scores(threshold_scores, of_scores)
     names, values = ops.accuracies(
-        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, counts("train_counts", train_counts)
+        of_scores, of_labels, ks, means, average_k_score, strict, others, counts("train_counts", train_counts)
     )
     return dict(zip(names, values))
 
@@ -61,9 +67,9 @@ def label_set_accuracies(
     scores: object,
     label_sets: object,
     *,
-    top_k: tuple[int, ...] = (1, 5),
-    average_k: tuple[float, ...] = (2, 5),
-    average_k_score: str = "sigmoid",
+    k: Sequence[int] = (1, 5),
+    average_k: Sequence[float] = (2, 5),
+    average_k_score: AverageKScore = "sigmoid",
     strict: bool = False,
     threshold_scores: object | None = None,
 ) -> dict[str, float]:
@@ -80,31 +86,29 @@ def label_set_accuracies(
 
     The other arguments as of accuracies().
     """
-    top_k = _checked_top_k(top_k, average_k, average_k_score)
-    scores = tensor(scores).detach()
-    scores = scores.float() if scores.element_size() < 4 else scores
-    if threshold_scores is not None:
-        threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
+    of_scores = checked_scores("scores", scores)
+    ks, means = _sizes(of_scores, k, average_k, average_k_score)
+    others = _threshold_scores(threshold_scores, of_scores)
     names, values = ops.label_set_accuracies(
-        scores, label_matrix(label_sets, scores.device), top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores
+        of_scores, label_matrix(label_sets, of_scores.device), ks, means, average_k_score, strict, others
     )
     return dict(zip(names, values))
 
 
-def _checked_top_k(top_k: Sequence[int], average_k: Sequence[float], average_k_score: str) -> list[int]:
+def _sizes(scores: Tensor, k: Sequence[int], average_k: Sequence[float], average_k_score: AverageKScore) -> tuple[list[int], list[float]]:
     if average_k_score not in ("softmax", "sigmoid", "raw"):
         raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
-    top_k = integers("top_k", top_k)
-    for name, ks in (("top_k", top_k), ("average_k", average_k)):
-        _check_ks(name, ks)
-        if len(set(ks)) != len(ks):
-            raise ValueError(f"{name}: expected each number once, got {ks!r}")
-    return top_k
+    ks, means = integers("k", k), [number("average_k", size) for size in average_k]
+    for name, sizes in (("k", ks), ("average_k", means)):
+        for size in sizes:
+            check_size(name, size, scores)
+        if len(set(sizes)) != len(sizes):
+            raise ValueError(f"{name}: expected each number once, got {sizes!r}")
+    return ks, means
 
 
-def _check_ks(name: str, ks: Sequence[float]) -> None:
-    if any(not 0 < k < math.inf for k in ks):
-        raise ValueError(f"{name}: expected {'a number' if name == 'k' else 'numbers'} above 0, got {ks[0] if name == 'k' else ks!r}")
+def _threshold_scores(values: object | None, scores: Tensor) -> Tensor | None:
+    return None if values is None else tensor("threshold_scores", values, scores.dtype).to(scores.device)
 
 
 def topk_accuracy(scores: object, labels: object, k: int) -> float:
@@ -119,45 +123,56 @@ def macro_topk_accuracy(scores: object, labels: object, k: int) -> float:
 
 def _topk(scores: object, labels: object, k: int) -> list[float]:
     """The accuracy and its mean over classes, which come first."""
-    _check_ks("k", integers("k", [k]))
-    return list(accuracies(scores, labels, top_k=(k,), average_k=()).values())
+    return list(accuracies(scores, labels, k=(integer("k", k),), average_k=()).values())
 
 
-def average_k_accuracy(scores: object, labels: object, k: float, **options) -> float:
-    """The share of samples whose label is in a set, where sets hold k classes on average. `options` as of accuracies()."""
-    _check_ks("k", [k])
-    values = accuracies(scores, labels, top_k=(), average_k=(k,), **options)
+def average_k_accuracy(
+    scores: object,
+    labels: object,
+    k: float,
+    *,
+    average_k_score: AverageKScore = "softmax",
+    strict: bool = False,
+    threshold_scores: object | None = None,
+) -> float:
+    """The share of samples whose label is in a set, where sets hold k classes on average. The other arguments as of accuracies()."""
+    size = number("k", k)
+    check_size("k", size, checked_scores("scores", scores))
+    values = accuracies(
+        scores, labels, k=(), average_k=(size,), average_k_score=average_k_score, strict=strict, threshold_scores=threshold_scores
+    )
     return next(iter(values.values()))
 
 
-def average_k_thresholds(values: object, ks: tuple[float, ...], *, strict: bool = False) -> list[float]:
-    """For each k the threshold with which sets of `values`, [samples, classes] such as probabilities, hold k classes on average (Garcin's
-    thesis, algorithm 1): infinite where all or none are in.
+def average_k_thresholds(values: object, k: Sequence[float], *, strict: bool = False) -> list[float]:
+    """For each number of `k` the threshold with which sets of `values`, [samples, classes] such as probabilities, hold as many classes on
+    average (Garcin's thesis, algorithm 1): infinite where all or none are in.
 
     strict: values that equal the threshold are not in the set, so that sets hold at most k classes on average (eq. 3.5).
     """
-    _check_ks("ks", ks)
-    return ops.average_k_thresholds(tensor(values).detach(), [float(k) for k in ks], strict)
+    of_values = tensor("values", values).detach()
+    sizes = [number("k", size) for size in k]
+    for size in sizes:
+        check_size("k", size, of_values)
+    found: list[float] = ops.average_k_thresholds(of_values, sizes, strict)
+    return found
 
 
 def returned_classes(values: object, threshold: float, *, strict: bool = False) -> Tensor:
     """The sets of a threshold: bool of the shape of `values`, exact for float32 values too."""
-    return ops.returned_classes(tensor(values).detach(), threshold, strict)
+    sets: Tensor = ops.returned_classes(tensor("values", values).detach(), number("threshold", threshold), strict)
+    return sets
 
 
 def label_ranks(scores: object, labels: object) -> Tensor:
     """[samples] int64: how many classes come before the label, from 0. A label is among the k largest where its rank is below k."""
-    return ops.label_ranks(*scores_and_labels(scores, labels))
+    ranks: Tensor = ops.label_ranks(*scores_and_labels(scores, labels))
+    return ranks
 
 
 def coverage(sets: object, labels: object) -> float:
     """The share of samples whose set, a row of `sets` [samples, classes] bool, holds their label. settrain.sets.quality() says more."""
-    sets, labels = scores_and_labels(sets, labels)
-    if sets.dtype != torch.bool or sets.dim() != 2 or labels.shape != sets.shape[:1] or not len(labels):
-        raise ValueError(f"expected sets [samples, classes] bool and labels [samples], got {list(sets.shape)} {sets.dtype} and {list(labels.shape)}")
-    if labels.min() < 0 or labels.max() >= sets.shape[1]:
-        raise ValueError(f"labels: expected classes from 0 to {sets.shape[1] - 1}, got {labels.min()} to {labels.max()}")
-    return sets.gather(1, labels.unsqueeze(1)).double().mean().item()
+    return covered(sets, labels).double().mean().item()
 
 
 def fit_temperature(scores: object, labels: object) -> float:
@@ -165,9 +180,11 @@ def fit_temperature(scores: object, labels: object) -> float:
 
     Raises ValueError that says why where there is none: where every label has the largest score, for instance.
     """
-    return ops.fit_temperature(*scores_and_labels(scores, labels))
+    temperature: float = ops.fit_temperature(*scores_and_labels(scores, labels))
+    return temperature
 
 
 def expected_calibration_error(scores: object, labels: object, *, bins: int = 15) -> float:
     """Expected calibration error of the largest probability, in bins of equal width (Guo et al., ICML 2017, eq. 3)."""
-    return ops.expected_calibration_error(*scores_and_labels(scores, labels), bins)
+    error: float = ops.expected_calibration_error(*scores_and_labels(scores, labels), integer("bins", bins))
+    return error

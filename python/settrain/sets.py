@@ -3,59 +3,136 @@
     rule = settrain.sets.calibrate("conformal:lac:0.1", calibration_scores, calibration_labels)
     rule.guarantee                       # what holds, and what for
     rule.sets(scores)                    # [images, classes] bool
+    settrain.sets.load("runs/a")         # the rules that `settrain calibrate` made, by name
 
-Rules are named as in the program: "top:5", "average:5", "error:0.1", "average-error:0.1", and "conformal:SCORE:ALPHA[:THRESHOLD]" with the
-scores lac, aps, raps, saps, pas, wpas, tree(nodes=M) and risk, and the thresholds marginal, classwise, superclass, interpolated(TAU), rc3p, clustered and
-fuzzy(SIGMA). docs/sets.md says which one to take, and has their sources.
+Rules are named as in the program, with A the error, 1 - A the coverage:
+
+    top:K                                the K most probable classes
+    average:K                            sets of K classes on average
+    error:E                              classes whose probabilities sum to 1 - E
+    average-error:E                      an error of E on the calibration images
+    conformal:SCORE:A[:THRESHOLD]        a guaranteed coverage
+
+    SCORE   lac                          the smallest sets on average
+            aps, raps(lambda=,k=), raps(tune=size), raps(tune=strata), saps(lambda=)
+                                         sets that are larger where the network is less sure
+            pas, wpas(weights=FILE)      a high mean coverage of classes, on long-tailed data
+            tree(nodes=M)                at most M nodes of a taxonomy
+            risk                         images with several labels
+        (nonempty=true) in any, (randomised=true) in aps, raps and saps
+
+    THRESHOLD   (none: that of all images), classwise, superclass, interpolated(TAU), rc3p, clustered, fuzzy(SIGMA)
+
+docs/sets.md says which one to take, docs/set_rules.md has the guarantees and sources.
 """
 
 import json
 import math
+import os
+import pathlib
+import struct
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from torch import Tensor
+from typing_extensions import NotRequired, TypedDict
 
-from settrain._ops import counts, integers, label_matrix, ops, scores_and_labels, tensor
+from settrain._ops import counts, integer, integers, label_matrix, ops, scores_and_labels, tensor, word
+from settrain._ops import scores as checked_scores
+from settrain._ops import seed as checked_seed
 
-__all__ = ["CalibratedRule", "calibrate", "quality"]
+__all__ = ["CalibratedRule", "Quality", "calibrate", "load", "quality"]
 
 
 class CalibratedRule:
-    """A rule, and what calibration came to. Its text, str(rule), keeps every bit: CalibratedRule(text) is the same rule."""
+    """A rule, and what calibration came to. Its text, str(rule), keeps every bit: CalibratedRule(text) == rule.
+
+    name, guarantee, notes, num_images: of the rule, its promise, remarks, and the images that calibrated it. score_scale, temperature: scores are
+    multiplied by the one and divided by the other before the rule sees them; both are 1 unless the program stored others with it. place: the name
+    of the place that it is for, whose shares of the classes then correct the scores; else None.
+    """
 
     def __init__(self, text: str) -> None:
         try:
-            facts = json.loads(text)
+            facts = json.loads(word("text", text))
+            if "rules" in facts:
+                raise ValueError("this is a file of rules, which settrain.sets.load(path) reads")
             self.name: str = facts["rule"]
             self.guarantee: str = facts["guarantee"]
             self.notes: list[str] = facts.get("notes", [])
             self.num_images: int = facts.get("images", 0)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"expected the text of a calibrated rule: {error!r}") from None
-        self._text = text
+            self.score_scale = float(facts.pop("score_scale", 1))
+            self.temperature = float(facts.pop("temperature", 1))
+            self.place: str | None = facts["place"]["name"] if "place" in facts else None
+            self._is_sigmoid = facts["probability"] == "sigmoid"
+        except KeyError as error:
+            raise ValueError(f"expected the text of a calibrated rule: it has no {error}") from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"expected the text of a calibrated rule: {error}") from None
+        self._facts: dict[str, Any] = facts
+        self._text = json.dumps(facts, separators=(",", ":"))
 
     @property
     def wanted_coverage(self) -> float:
         """1 - alpha; NaN for a rule without an error."""
-        return ops.wanted_coverage(self.name)
+        coverage: float = ops.wanted_coverage(self.name)
+        return coverage
 
-    def sets(self, scores: object, *, first_image: int = 0) -> Tensor:
-        """[images, classes] bool, on the scores' device. `first_image`: the number of the first, on which randomised rules depend."""
-        scores = tensor(scores).detach()
-        return ops.sets_of(scores.float() if scores.element_size() < 4 else scores, self._text, first_image)
+    def sets(self, scores: object, *, probabilities: bool = False, first_image: int = 0) -> Tensor:
+        """[images, classes] bool, on the scores' device.
+
+        scores: [images, classes] finite logits; with `probabilities` their softmax, or their sigmoids for a rule of these. first_image: the number of
+        the first, on which randomised rules depend.
+        """
+        logits = _logits(scores, probabilities, self._is_sigmoid)
+        scaled = logits if self.score_scale == self.temperature == 1 else logits * self.score_scale / self.temperature
+        sets: Tensor = ops.sets_of(scaled, self._text, integer("first_image", first_image))
+        return sets
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CalibratedRule) and self._all_facts() == other._all_facts()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
-        return self._text
+        return json.dumps(self._all_facts(), separators=(",", ":"))
 
     def __repr__(self) -> str:
         return f"CalibratedRule({self.name!r}, {self.num_images} images)"
 
+    def _all_facts(self) -> dict[str, Any]:
+        scaling = {"score_scale": self.score_scale, "temperature": self.temperature}
+        return self._facts | {name: number for name, number in scaling.items() if number != 1}
+
+
+def _logits(scores: object, are_probabilities: bool, are_sigmoids: bool) -> Tensor:
+    """Scores whose softmax, or sigmoids, these probabilities are; or the scores, with a warning where they look like probabilities."""
+    numbers = checked_scores("scores", scores)
+    if numbers.is_meta or numbers.dim() != 2 or not numbers.is_floating_point():
+        return numbers
+    in_range = bool(((numbers >= 0) & (numbers <= 1)).all())
+    sums_to_1 = bool(((numbers.sum(1) - 1).abs() < 1e-2).all())
+    if not are_probabilities:
+        if in_range and sums_to_1 and numbers.numel() and numbers.shape[1] > 1:
+            message = "scores: every row sums to 1, as probabilities do; expected logits, or probabilities=True"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        return numbers
+    if not in_range or not (sums_to_1 or are_sigmoids):
+        raise ValueError(f"scores: expected probabilities from 0 to 1{'' if are_sigmoids else ' that sum to 1 in each row'}, got others")
+    p = numbers.double()
+    smallest = 1e-300  # as small as the program's own probabilities become
+    logs = p.clamp_min(smallest).log()
+    return logs - (1 - p).clamp_min(torch.finfo(torch.float64).tiny).log() if are_sigmoids else logs
+
 
 def _scores_and_labels(scores: object, labels: object) -> tuple[Tensor, Tensor]:
-    if tensor(labels).dim() != 2:
+    if tensor("labels", labels).dim() != 2:
         return scores_and_labels(scores, labels)
-    scores = tensor(scores).detach()
-    return scores.float() if scores.element_size() < 4 and scores.is_floating_point() else scores, label_matrix(labels, scores.device)
+    numbers = checked_scores("scores", scores)
+    return numbers, label_matrix(labels, numbers.device)
 
 
 def calibrate(
@@ -63,40 +140,108 @@ def calibrate(
     scores: object,
     labels: object,
     *,
+    probabilities: bool = False,
     train_counts: object | None = None,
     superclass_of: object | None = None,
     taxonomy: Sequence[Sequence[str]] | None = None,
     sigmoid: bool = False,
     seed: int = 0,
 ) -> CalibratedRule:
-    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] logits, `labels` [images]; of risk also [images, classes],
-    bool or 0 and 1: all labels of each image, at least one.
+    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] finite logits, `labels` [images] integers; of risk also
+    [images, classes], bool or 0 and 1: all labels of each image, at least one.
 
-    train_counts: [classes] training images, which pas, wpas and fuzzy need. superclass_of: [classes], which superclass needs. taxonomy:
-    [classes] lists, all as long, of the names of what the class belongs to, from the rank above its own upward: ["Acer", "Sapindaceae"],
-    which tree needs. sigmoid:
-    probabilities are sigmoids of the scores, not their softmax. seed: of what randomised rules draw. A rule that does not suit is a
-    ValueError.
+    probabilities: the scores are probabilities in place of logits. train_counts: [classes] training images, which pas, wpas and fuzzy need.
+    superclass_of: [classes], which superclass needs. taxonomy: [classes] lists, all as long, of the names of what the class belongs to, from the
+    rank above its own upward: ["Acer", "Sapindaceae"], which tree needs. sigmoid: probabilities are sigmoids of the scores, not their softmax.
+    seed: of what randomised rules draw, 0 to 2^63 - 1. A rule that does not suit is a ValueError. Scores that look like probabilities are warned of.
     """
-    scores, labels = _scores_and_labels(scores, labels)
+    name, number = word("rule", rule), checked_seed(seed)
+    numbers, of_labels = _scores_and_labels(_logits(scores, probabilities, sigmoid), labels)
     images, superclasses = counts("train_counts", train_counts), integers("superclass_of", superclass_of)
     paths = [[str(name) for name in path] for path in taxonomy or []]
     if any(len(path) != len(paths[0]) for path in paths):
         raise ValueError("taxonomy: expected lists of the same length, an empty name where a class has nothing of a rank")
     lists = [["class", *(f"rank {r + 1}" for r in range(len(paths[0])))], *paths] if paths else []
-    return CalibratedRule(ops.calibrate(rule, scores, labels, images, superclasses, json.dumps(lists), sigmoid, seed))
+    return CalibratedRule(ops.calibrate(name, numbers, of_labels, images, superclasses, json.dumps(lists), bool(sigmoid), number))
+
+
+def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[str, CalibratedRule]:
+    """The rules that `settrain calibrate` made, by name, the default first: of a file RUN/rules-CHECKPOINT.json, of the only such file of a run's
+    folder, or of a file that `settrain export` wrote.
+
+    Their temperature is in them, and of an exported file also the scale of its loss: `rule.sets()` takes the model's scores. Of a rule file with a
+    loss that has a scale (cosines), the scores must have been multiplied by it. place: the name of a place that `settrain calibrate --prior` or
+    `--shift` made rules for, in place of those for no place. ValueError where the file has no rules, or none for the place; OSError where it
+    cannot be read.
+    """
+    file = pathlib.Path(path)
+    if file.is_dir():
+        files = sorted(file.glob("rules-*.json"))
+        if len(files) != 1:
+            found = ", ".join(one.name for one in files) or "none; `settrain calibrate RUN` writes one"
+            raise ValueError(f"{str(file)!r}: expected one file rules-CHECKPOINT.json, got {found}")
+        file = files[0]
+    content, score_scale = file.read_bytes(), 1.0
+    try:
+        if file.suffix == ".safetensors":
+            (length,) = struct.unpack("<Q", content[:8])
+            metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+            score_scale = json.loads(metadata["card"])["score_scale"]
+            content = metadata["rules"].encode()
+        stored = json.loads(content)
+        places = [of_place["name"] for of_place in stored.get("places", [])]
+        if place is None or place in places:
+            return rules_of(stored, score_scale, place)
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {error!r}") from None
+    raise ValueError(f"place: expected one of {places}, for which {str(file)!r} has rules, got {place!r}")
+
+
+def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = None) -> dict[str, CalibratedRule]:
+    """The rules of what the program stores, the default first."""
+    facts: dict[str, Any] = {"score_scale": score_scale, "temperature": stored["temperature"]}
+    found = stored["rules"]
+    for of_place in stored.get("places", []):
+        if of_place["name"] == place:
+            found, facts["place"] = of_place["rules"], of_place | {"rules": []}
+    rules = [CalibratedRule(json.dumps(rule | facts)) for rule in found]
+    rules.sort(key=lambda rule: rule.name != stored.get("default"))
+    return {rule.name: rule for rule in rules}
+
+
+class Quality(TypedDict):
+    """The result of quality(). None where a number is undefined."""
+
+    images: int
+    coverage: float  # share of the images whose set holds their label; of several labels, the mean share of an image's labels
+    interval: list[float]  # its 95 % Wilson interval
+    mean_size: float  # classes in a set
+    median_size: float
+    macro_coverage: float  # the mean over classes with images
+    below_half: float  # share of these classes whose coverage is under 50 %
+    undercoverage_gap: float | None  # mean over these classes of what they lack of the wanted coverage
+    coverage_gap: float | None  # mean over these classes of the distance to the wanted coverage
+    size_stratified_violation: float | None  # largest distance over images with sets of 0 to 1, 2 to 3, 4 to 10, 11 to 100, more classes
+    empty: float  # share of the sets with no class
+    full: float  # share of the sets with all classes
+    classes_without_images: int
+    class_coverage: list[float | None]  # [classes]
+    few_coverage: NotRequired[float | None]  # with train_counts: the mean over classes with under 20 training images,
+    medium_coverage: NotRequired[float | None]  # 20 to 100,
+    many_coverage: NotRequired[float | None]  # and over 100
 
 
 def quality(
     sets: object, labels: object, *, rule: CalibratedRule | None = None, wanted_coverage: float = math.nan, train_counts: object | None = None
-) -> dict[str, object]:
+) -> Quality:
     """How good sets are: coverage with its 95 % Wilson interval, sizes, coverage of classes, and the gaps to what was wanted.
 
     sets: [images, classes] bool. labels: [images], or all labels of each image, [images, classes] bool or 0 and 1: coverage is then the mean
     share of an image's labels that its set holds. rule: has the coverage that was wanted. train_counts: [classes], for few_, medium_ and
-    many_coverage. None where a number is undefined.
+    many_coverage.
     """
     if rule is not None:
         wanted_coverage = rule.wanted_coverage
-    sets, labels = _scores_and_labels(sets, labels)
-    return json.loads(ops.set_quality(sets, labels, wanted_coverage, counts("train_counts", train_counts)))
+    rows, of_labels = _scores_and_labels(sets, labels)
+    found: Quality = json.loads(ops.set_quality(rows, of_labels, float(wanted_coverage), counts("train_counts", train_counts)))
+    return found

@@ -100,7 +100,7 @@ class Serve(ServingTest):
     def test_an_exported_file_answers_by_the_rules_that_are_named(self):
         self.run_program("export", "runs/trees", "--output", "trees.safetensors")
         expected = self.sets_of_predict(PHOTOGRAPHS[1], "--by", "superclass", "--rule", "top:2", "--rule", "error:0.5")
-        self.start_server("--by", "superclass", "--rule", "top:2", "--rule", "error:0.5", model="trees.safetensors")
+        self.start_server("--by", "superclass", "--rule", "top:2", "error:0.5", model="trees.safetensors")
         self.assert_same_sets(self.predict(PHOTOGRAPHS[1])["sets"], expected[0])
         model = self.ask("GET", "/model")[2]
         self.assertEqual(model["names"], ["a<b>&", "acer", "quercus"])

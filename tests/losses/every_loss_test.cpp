@@ -1,5 +1,8 @@
 #include <ATen/ATen.h>
 
+#include <limits>
+
+#include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
@@ -130,6 +133,64 @@ TEST_CASE("Every loss: two half batches, by their positions, are one batch") {
     const at::Tensor halves = at::cat({(*loss)(checked_input(scores.slice(0, 0, 4), labels.slice(0, 0, 4))).per_sample,
                                        (*loss)(second_half).per_sample});
     CHECK(at::equal(halves, (*loss)(checked_input(scores, labels)).per_sample));
+  }
+}
+
+TEST_CASE("Every loss of probabilities: with shares of labels it is the mean of the labels' losses by them") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    if (!entry.takes_mixed_labels) continue;
+    for (const bool weighted : {false, true}) {
+      CAPTURE(entry.name, weighted);
+      std::vector<std::string> settings;
+      if (weighted) settings.push_back("class_weights=inverse_frequency");
+      const auto loss = build_loss(entry.name, context_of(kEveryClasses), settings);
+      const at::Tensor others = some_labels().flip(0);
+      const at::Tensor share = at::linspace(0, 1, kEveryBatch, at::kDouble), column = share.unsqueeze(1);
+      const auto one_hot = [](const at::Tensor& labels) { return at::one_hot(labels, kEveryClasses).to(at::kDouble); };
+      const at::Tensor shares = column * one_hot(some_labels()) + (1 - column) * one_hot(others);
+      const auto mixed = [&](const at::Tensor& s) {
+        LossInput input = checked_input(s, some_labels());
+        input.label_shares = shares;
+        return (*loss)(input).per_sample;
+      };
+      const auto mean = [&](const at::Tensor& s) {
+        return share * (*loss)(checked_input(s, some_labels())).per_sample +
+               (1 - share) * (*loss)(checked_input(s, others)).per_sample;
+      };
+      at::Tensor masked = some_scores();
+      masked.select(1, 1).fill_(-std::numeric_limits<double>::infinity());  // no label
+      for (const at::Tensor& scores : {some_scores(), some_scores() * 1e4, masked}) {
+        CHECK(test::near(mixed(scores), mean(scores)));
+        CHECK(test::near(test::gradient_of([&](const at::Tensor& s) { return mixed(s).sum(); }, scores),
+                         test::gradient_of([&](const at::Tensor& s) { return mean(s).sum(); }, scores)));
+      }
+    }
+  }
+}
+
+TEST_CASE("Shares of labels that are no probabilities, or of another loss, are refused") {
+  const auto call = [](const char* name, const at::Tensor& shares) {
+    LossInput input = checked_input(some_scores(), some_labels());
+    input.label_shares = shares;
+    (*build_loss(name, context_of(kEveryClasses)))(input);
+  };
+  const at::Tensor even = at::full({kEveryBatch, kEveryClasses}, 1.0 / kEveryClasses);
+  CHECK_NOTHROW(call("cross_entropy", even));
+  for (const at::Tensor& wrong : {even * 2, even - 1, even.slice(1, 1), even.slice(0, 1), even.to(at::kLong)}) {
+    CHECK_THROWS_AS(call("cross_entropy", wrong), ShapeError);
+  }
+  CHECK_THROWS_AS(call("topk_hinge", even), ShapeError);
+}
+
+TEST_CASE("Every loss that counts classes: with one without images, losses and gradients of the others are finite") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    if (!entry.requirements.class_counts) continue;
+    CAPTURE(entry.name);
+    std::vector<int64_t> counts(kEveryClasses, 3);
+    counts[1] = 0;  // no label
+    const auto loss = build_loss(entry.name, test::context_of_counts(counts));
+    CHECK(at::isfinite((*loss)(checked_input(some_scores(), some_labels())).per_sample).all().item<bool>());
+    CHECK(at::isfinite(gradient_at(*loss, some_scores())).all().item<bool>());
   }
 }
 

@@ -1,7 +1,6 @@
 #include <ATen/ATen.h>
 
-#include <limits>
-
+#include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
@@ -9,6 +8,7 @@
 namespace settrain {
 namespace {
 
+using Catch::Contains;
 using test::input_of;
 
 const at::Tensor kThreeScores = at::tensor({1.0, 0.0, -0.5}, at::kDouble).view({1, 3});
@@ -57,8 +57,18 @@ TEST_CASE("A class without training images takes no part") {
       [&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({int64_t{0}}))).sum; }, kThreeScores);
   CHECK(gradient[0][1].item<double>() == 0);
   CHECK(gradient[0][2].item<double>() == Approx(1 / (1 + std::exp(1.5))).epsilon(1e-12));
-  CHECK(loss_at("logit_adjusted", {4, 0, 4}, 1) == std::numeric_limits<double>::infinity());
   CHECK(loss_at("logit_adjusted", {4, 0, 4}, 1, {"tau=0"}) == loss_at("cross_entropy", {4, 0, 4}, 1));
+}
+
+TEST_CASE("A class without training images is no label, unless it counts as the rarest class") {
+  for (const char* name : {"logit_adjusted", "balanced_softmax"}) {
+    CHECK_THROWS_AS(loss_at(name, {4, 0, 3}, 1), ShapeError);
+    CHECK_THROWS_WITH(loss_at(name, {4, 0, 3}, 1), Contains("labels[0]: class 1 has no training image"));
+    CHECK(loss_at(name, {4, 0, 3}, 1, {"zero_count_class=rarest"}) == loss_at(name, {4, 3, 3}, 1));
+    CHECK_THROWS_WITH(loss_at(name, {4, 0, 3}, 0, {"zero_count_class=error"}),
+                      Contains("loss.zero_count_class") && Contains("class 1 has no training image"));
+    CHECK(loss_at(name, {4, 1, 3}, 1, {"zero_count_class=error"}) == loss_at(name, {4, 1, 3}, 1));
+  }
 }
 
 }  // namespace

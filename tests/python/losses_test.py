@@ -7,10 +7,12 @@ import inspect
 import json
 import math
 import subprocess
+from typing import get_args
 
 import torch
 
 from settrain import losses
+from settrain._loss import SHARED
 
 CLASSES = {getattr(losses, name).name: getattr(losses, name) for name in losses.__all__}
 FILES = sorted(path.name for path in (SOURCE / "tests/golden/losses").glob("*.json"))
@@ -120,7 +122,15 @@ class Signatures(TensorTest):
 
     def defaults_of(self, cls):
         parameters = inspect.signature(cls.__init__).parameters.items()
-        return {key.rstrip("_"): parameter.default for key, parameter in parameters if key not in ("self", "others", "class_counts")}
+        return {key.rstrip("_"): parameter.default for key, parameter in parameters if key not in ("self", *SHARED)}
+
+    def test_choices_are_the_configs(self):
+        for variant in SECTION["allOf"]:
+            cls = CLASSES[variant["if"]["properties"]["name"]["const"]]
+            for key, of in variant["then"]["properties"].items():
+                if "enum" in of:
+                    with self.subTest(loss=cls.name, key=key):
+                        self.assertEqual(sorted(get_args(cls.__dataclass_fields__[key].type)), sorted(of["enum"]))
 
 
 class Autograd(TensorTest):
@@ -159,7 +169,7 @@ class Autograd(TensorTest):
                 tensors, labels = inputs(name, torch.float32)
                 loss = made(name)
                 multi = tensors[1] if len(tensors) == 2 else None
-                arguments = (tensors[0], multi, None, labels, None, torch.tensor(3), 7, loss._settings, loss._class_counts)
+                arguments = (tensors[0], multi, None, labels, None, torch.tensor(3), 7, loss._text, -100, "mean")
                 results = torch.library.opcheck(torch.ops.settrain.loss.default, arguments)
                 self.assertEqual(set(results.values()), {"SUCCESS"}, results)
 
@@ -310,48 +320,83 @@ class Arguments(TensorTest):
         import numpy
 
         loss = losses.LDAM(numpy.array(COUNTS), max_margin=numpy.float64(0.1), scale=numpy.float64(1e-7))
-        self.assertIn("loss.scale=1e-07", loss._settings)
+        self.assertEqual((loss.scale, loss.class_counts), (1e-07, COUNTS))
 
     def test_errors(self):
         (scores,), labels = inputs("noised_topk")
         wrong = [
-            (lambda: losses.NoisedTopK(k=0), "loss.k: 0 is out of range"),
-            (lambda: losses.NoisedTopK(epsilon=float("nan")), "loss.epsilon"),
-            (lambda: losses.LDAM(COUNTS, zero_count_class="largest"), "zero_count_class.*largest_margin"),
-            (lambda: losses.NoisedTopK(reduction="average"), "reduction"),
-            (lambda: losses.NoisedTopK(k=6)(scores, labels), "loss.k: must be less than the number of classes"),
-            (lambda: losses.LDAM([1, 2])(scores, labels), "class_counts: expected 6"),
+            (lambda: losses.NoisedTopK(k=0), "^k: 0 is out of range"),
+            (lambda: losses.NoisedTopK(epsilon=float("nan")), "^epsilon: 'nan' is not a finite number"),
+            (lambda: losses.NoisedTopK(k=0, margin=-1.0), "^k: 0 .*\nmargin: -1"),
+            (lambda: losses.NoisedTopK(k=10**30), "^k: "),
+            (lambda: losses.TopKHinge(smoothing_epsilon=-1.0), "^smoothing_epsilon: "),
+            (lambda: losses.ROLE(lambda_=-1.0), "^lambda_: "),
+            (lambda: losses.LDAM(COUNTS, zero_count_class="largest"), "^zero_count_class: expected 'largest_margin' or 'error', got 'largest'"),
+            (lambda: losses.NoisedTopK(epsilon="atuo"), "^epsilon: expected 'auto' or a number, got 'atuo'"),
+            (lambda: losses.NoisedTopK(reduction="average"), "^reduction: "),
+            (lambda: losses.NoisedTopK(k=6)(scores, labels), "^k: must be less than the number of classes"),
+            (lambda: losses.LDAM([1, 2])(scores, labels), "^class_counts: expected 6"),
             (lambda: losses.BalancedSoftmax([1, 2, 3, 4, 5, -6]), "^class_counts: .*-6"),
             (lambda: losses.LogitAdjusted([0] * 6), "^class_counts: "),
-            (lambda: losses.LDAM([1, 2], class_weights=[1.0] * 6)(scores, labels), "class_counts: expected 6"),
+            (lambda: losses.LDAM([1, 2], class_weights=[1.0] * 6)(scores, labels), "^class_counts: expected 6"),
             (lambda: losses.LDAM(COUNTS, class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),
             (lambda: losses.CrossEntropy(class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),
+            (lambda: losses.CrossEntropy(class_weights=[1.0] * 10_001)(scores, labels), "^class_weights: expected 6, one a class, got 10001"),
             (lambda: losses.NoisedTopK(class_weights=[1.0] * 7)(scores, labels), "^class_weights: expected 6"),
             (lambda: losses.CrossEntropy(class_weights=[-1.0] * 6), "^class_weights: "),
             (lambda: losses.CrossEntropy(class_weights=[0.0] * 6), "^class_weights: "),
-            (lambda: losses.CrossEntropy(class_weights=[math.nan] * 6), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=[math.nan] * 6), "^class_weights: expected finite numbers"),
             (lambda: losses.CrossEntropy(class_weights=[]), "^class_weights: "),
             (lambda: losses.CrossEntropy(class_weights=2.0), "^class_weights: "),
-            (lambda: losses.CrossEntropy(class_weights=["a"]), "^class_weights: "),
             (lambda: losses.CrossEntropy()(scores, labels + 6), r"labels\[\d\]: expected a class from 0 to 5"),
-            (lambda: losses.CrossEntropy()(scores, labels[:3]), "labels"),
-            (lambda: losses.CrossEntropy()(scores[0], labels), "scores: expected \\[batch, classes\\], got 1 dimensions"),
-            (lambda: losses.CrossEntropy()(scores.long(), labels), "scores: expected float32"),
-            (lambda: losses.CrossEntropy()(scores, labels.float()), "labels: expected int64"),
+            (lambda: losses.CrossEntropy()(scores, labels[:3]), "^labels"),
+            (lambda: losses.CrossEntropy()(scores[0], labels), "^scores: expected \\[batch, classes\\], got 1 dimensions"),
+            (lambda: losses.CrossEntropy()(scores.long(), labels), "^scores: expected float32"),
+            (lambda: losses.CrossEntropy()(scores, labels.float()), "^labels: expected integers"),
+            (lambda: losses.CrossEntropy()(scores, labels > 2), "^labels: expected integers"),
             (lambda: losses.NoisedTopK(k=2)(scores, labels, noise=torch.zeros(5, 3, 6)), "noise"),
             (lambda: losses.TopKHinge(smoothing_num_draws=50), "^smoothing_num_draws: "),
             (lambda: losses.TopKHingeConvex(seed=1), "^seed: "),
             (lambda: losses.NoisedTopK(seed=-1), "^seed: .*-1"),
-            (lambda: losses.NoisedTopK(seed=1.5), "^seed: .*1.5"),
+            (lambda: losses.NoisedTopK(seed=2**64), "^seed: expected 0 to 2.63 - 1, got 18446744073709551616"),
             (lambda: losses.TopKHinge(k=2)(scores, labels, noise=torch.zeros(5, 10, 5)), "^noise: "),
-            (lambda: losses.LogitAdjusted([0.1] * 6), "^class_counts: .*whole numbers"),
-            (lambda: losses.CrossEntropy()(scores, scores.softmax(1)), r"labels: expected \[batch\] int64"),
-            (lambda: losses.BCEMultilabel()(scores, scores.softmax(1)), "labels: expected 0 and 1"),
-            (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 5)), "labels"),
+            (lambda: losses.TopKHinge(k=2)(scores, scores.softmax(1)), r"^labels: expected \[batch\] integers"),
+            (lambda: losses.CrossEntropy()(scores, scores), "^labels: expected probabilities"),
+            (lambda: losses.CrossEntropy()(scores, torch.ones(5, 6, dtype=torch.int64)), "^labels: expected probabilities in floating point"),
+            (lambda: losses.CrossEntropy()(scores, torch.ones(5, 4)), "^labels: "),
+            (lambda: losses.BCEMultilabel()(scores, scores.softmax(1)), "^labels: expected 0 and 1"),
+            (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 5)), "^labels"),
             (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 6)), "at least one|empty"),
+            (lambda: losses.BalancedSoftmax([0, 1, 1, 1, 1, 1])(scores, labels * 0), "^labels.0.: class 0 has no training image.*rarest"),
+            (lambda: losses.BalancedSoftmax([0, 1, 1, 1, 1, 1], zero_count_class="error")(scores, labels), "^zero_count_class: class 0"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+    def test_wrong_types(self):
+        (scores,), labels = inputs("noised_topk")
+        wrong = [
+            (lambda: losses.NoisedTopK(K=5), "unexpected keyword argument 'K'"),
+            (lambda: losses.NoisedTopK(5), "positional"),
+            (lambda: losses.SparseTop(class_weights=[1.0] * 6), "class_weights"),
+            (lambda: losses.NoisedTopK(k="5"), "^k: expected an integer, got '5'"),
+            (lambda: losses.NoisedTopK(k=2.0), "^k: expected an integer, got 2.0"),
+            (lambda: losses.NoisedTopK(k=True), "^k: expected an integer"),
+            (lambda: losses.NoisedTopK(epsilon=None), "^epsilon: expected 'auto' or a number, got None"),
+            (lambda: losses.NoisedTopK(margin="1"), "^margin: expected a number"),
+            (lambda: losses.NoisedTopK(seed=1.5), "^seed: .*1.5"),
+            (lambda: losses.NoisedTopK(generator=1), "^generator: "),
+            (lambda: losses.NoisedTopK(reduction=None), "^reduction: "),
+            (lambda: losses.AverageKTwoHead(negatives_include_label=1), "^negatives_include_label: expected a bool"),
+            (lambda: losses.LDAM({0: 3}), "^class_counts: expected whole numbers, got dict"),
+            (lambda: losses.LogitAdjusted([0.1] * 6), "^class_counts: .*whole numbers"),
+            (lambda: losses.CrossEntropy(class_weights=["a"]), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights={0: 1.0}), "^class_weights: expected a tensor, an array or a list of numbers, got dict"),
+            (lambda: losses.CrossEntropy()(scores.detach().numpy(), labels), "^scores, labels: expected tensors, got ndarray and Tensor"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(TypeError, message):
                 call()
 
 

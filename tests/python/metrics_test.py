@@ -1,23 +1,14 @@
-"""settrain.metrics and settrain.sets: against recorded values, formulas written out, and properties."""
+"""settrain.metrics: against recorded values, formulas written out, and properties."""
 
-from package import TensorTest, golden, main
+from package import TensorTest, drawn, golden, main
 
-import json
 import math
+import tempfile
 
 import numpy
 import torch
 
-from settrain import functional, metrics, sets
-
-
-def drawn(samples=400, classes=12, seed=3, dtype=torch.float64):
-    """Scores that say something of the labels, with ties."""
-    generator = torch.Generator().manual_seed(seed)
-    scores = torch.randn(samples, classes, generator=generator, dtype=torch.float64).mul(4).round().div(4)
-    labels = torch.randint(classes, (samples,), generator=generator)
-    scores[torch.arange(samples), labels] += 1
-    return scores.to(dtype), labels
+from settrain import functional, metrics
 
 
 class Accuracies(TensorTest):
@@ -42,7 +33,7 @@ class Accuracies(TensorTest):
             self.assertAlmostEqual(metrics.average_k_thresholds(p, (k,))[0], threshold, 12)
             chosen = metrics.returned_classes(p, threshold)
             self.assertTrue(torch.equal(chosen, p >= threshold))
-            values = metrics.accuracies(scores, labels, top_k=(), average_k=(k,))
+            values = metrics.accuracies(scores, labels, k=(), average_k=(k,))
             self.assertAlmostEqual(values[f"avg{k:g}"], metrics.coverage(chosen, labels), 12)
             self.assertAlmostEqual(values[f"avg{k:g}_size"], chosen.sum(1).double().mean().item(), 12)
             self.assertAlmostEqual(metrics.average_k_accuracy(scores, labels, k), values[f"avg{k:g}"], 12)
@@ -62,7 +53,7 @@ class Accuracies(TensorTest):
                 p, val_p = (torch.tensor(part["probabilities"], dtype=torch.float64) for part in (test, val))
                 top_k, average_k = case["k_values"], case["average_k_values"]
                 options = {"average_k_score": "raw", "threshold_scores": val_p, "train_counts": case["train_counts"]}
-                values = metrics.accuracies(p, test["labels"], top_k=top_k, average_k=average_k, **options)
+                values = metrics.accuracies(p, test["labels"], k=top_k, average_k=average_k, **options)
                 for k in top_k:
                     self.assertAlmostEqual(values[f"top{k}"], expected["topk_accuracy"][str(k)], 12)
                     self.assertAlmostEqual(values[f"macro_top{k}"], expected["macro_topk_accuracy"][str(k)], 12)
@@ -111,25 +102,141 @@ class Accuracies(TensorTest):
         scores, labels = drawn(20)
         wrong = [
             (lambda: metrics.topk_accuracy(scores, labels, 0), "^k: "),
-            (lambda: metrics.accuracies(scores, labels, top_k=(0,)), "^top_k: "),
-            (lambda: metrics.accuracies(scores, labels, top_k=(2, 2)), "^top_k: .*once"),
+            (lambda: metrics.accuracies(scores, labels, k=(0,)), "^k: "),
+            (lambda: metrics.accuracies(scores, labels, k=(2, 2)), "^k: .*once"),
             (lambda: metrics.topk_accuracy(scores, labels[:5], 1), "labels"),
             (lambda: metrics.topk_accuracy(scores, labels + 12, 1), "labels"),
-            (lambda: metrics.topk_accuracy(scores, labels.double(), 1), "labels: expected integers"),
             (lambda: metrics.topk_accuracy(scores * math.nan, labels, 1), "scores"),
             (lambda: metrics.accuracies(scores, labels, average_k=(0,)), "average_k"),
             (lambda: metrics.average_k_accuracy(scores, labels, math.nan), "^k: "),
             (lambda: torch.ops.settrain.accuracies(scores, labels, [], [math.nan], "softmax", False, None, []), "average_k: must be above 0"),
-            (lambda: metrics.topk_accuracy(scores, labels, 1.5), "^k: .*whole numbers"),
-            (lambda: metrics.accuracies(scores, labels, train_counts=[0.5] * 12), "^train_counts: .*whole numbers"),
             (lambda: metrics.coverage((scores > 0).byte(), labels), "bool"),
             (lambda: metrics.coverage(scores > 0, labels + 12), "labels: expected classes from 0 to 11"),
             (lambda: metrics.accuracies(scores, labels, average_k_score="logits"), "average_k_score"),
             (lambda: metrics.accuracies(scores, labels, train_counts=[1, 2]), "train_counts"),
-            (lambda: metrics.average_k_thresholds(scores, (-1,)), "^ks: "),
+            (lambda: metrics.average_k_thresholds(scores, (-1,)), "^k: "),
             (lambda: metrics.accuracies(scores, labels, threshold_scores=scores[:, :5]), "^threshold_scores: "),
             (lambda: metrics.coverage(scores > 0, labels[:3]), "labels"),
             (lambda: metrics.expected_calibration_error(scores, labels, bins=0), "bins"),
+            (lambda: metrics.topk_accuracy(scores, labels, 13), "^k: expected at most 12, the number of classes, got 13"),
+            (lambda: metrics.accuracies(scores, labels, average_k=(12.5,)), "^average_k: expected at most 12"),
+            (lambda: metrics.average_k_accuracy(scores, labels, 13), "^k: expected at most 12"),
+            (lambda: metrics.average_k_thresholds(scores, (13,)), "^k: expected at most 12"),
+            (lambda: metrics.topk_accuracy([[1.0, 2.0], [1.0]], [0, 1], 1), "^scores: "),
+            (lambda: metrics.topk_accuracy(scores, labels, 2**64), "^k: expected an integer of 64 bits"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+    def test_wrong_types(self):
+        scores, labels = drawn(20)
+        wrong = [
+            (lambda: metrics.topk_accuracy(scores, labels.double(), 1), "labels: expected integers"),
+            (lambda: metrics.topk_accuracy(scores, labels, 1.5), "^k: expected an integer, got 1.5"),
+            (lambda: metrics.accuracies(scores, labels, train_counts=[0.5] * 12), "^train_counts: .*whole numbers"),
+            (lambda: metrics.topk_accuracy(scores, labels, None), "^k: expected an integer, got None"),
+            (lambda: metrics.topk_accuracy({0: 1}, labels, 1), "^scores: expected a tensor, an array or a list of numbers, got dict"),
+            (lambda: metrics.topk_accuracy(scores, "0", 1), "^labels: expected a tensor"),
+            (lambda: metrics.accuracies(scores, labels, train_counts={0: 1}), "^train_counts: expected whole numbers, got dict"),
+            (lambda: metrics.average_k_accuracy(scores, labels, "2"), "^k: expected a number, got '2'"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(TypeError, message):
+                call()
+
+    def test_views_of_arrays_that_go_backwards(self):
+        scores, labels = drawn(50)
+        array, of_labels = scores.numpy()[::-1], labels.numpy()[::-1]
+        self.assertEqual(metrics.accuracies(array, of_labels), metrics.accuracies(scores.flip(0), labels.flip(0)))
+        self.assertEqual(metrics.topk_accuracy(scores.numpy()[:, ::-1], 11 - labels, 3), metrics.topk_accuracy(scores.flip(1), 11 - labels, 3))
+
+
+class Streaming(TensorTest):
+    """Metrics batch by batch."""
+
+    def each(self, group=None):
+        """A metric, what feeds it, and the function whose value it has."""
+        return [
+            (metrics.TopKAccuracy(3, group=group), lambda s: s, lambda s, y: metrics.topk_accuracy(s, y, 3)),
+            (metrics.MacroTopKAccuracy(12, 3, group=group), lambda s: s, lambda s, y: metrics.macro_topk_accuracy(s, y, 3)),
+            (metrics.AverageKAccuracy(2.5, group=group), lambda s: s, lambda s, y: metrics.average_k_accuracy(s, y, 2.5)),
+            (metrics.AverageKAccuracy(2, average_k_score="sigmoid", strict=True), lambda s: s, self.strict_average),
+            (metrics.Coverage(group=group), lambda s: s > 0.5, metrics.coverage),
+        ]
+
+    def strict_average(self, scores, labels):
+        return metrics.average_k_accuracy(scores, labels, 2, average_k_score="sigmoid", strict=True)
+
+    def test_batches_give_the_value_of_all(self):
+        for metric, fed, function in self.each():
+            with self.subTest(metric=type(metric).__name__):
+                self.assertTrue(math.isnan(metric.compute()))
+                for seed in (3, 4):
+                    scores, labels = drawn(seed=seed, dtype=torch.float32)
+                    for part in range(0, 400, 150):
+                        metric.update(fed(scores[part : part + 150]), labels[part : part + 150])
+                    self.assertAlmostEqual(metric.compute(), function(fed(scores), labels), 12)
+                    metric.reset()
+                self.assertTrue(math.isnan(metric.compute()))
+
+    def test_in_a_training_loop(self):
+        torch.manual_seed(0)
+        scores, labels = drawn(dtype=torch.float32)
+        model = torch.nn.Linear(12, 12)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+        metric, seen = metrics.TopKAccuracy(1), []
+        for _ in range(3):
+            metric.reset()
+            for part in range(0, 400, 100):
+                answers = model(scores[part : part + 100])
+                torch.nn.functional.cross_entropy(answers, labels[part : part + 100]).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                metric.update(answers, labels[part : part + 100])  # with a gradient, which it drops
+            seen.append(metric.compute())
+        self.assertGreater(seen[-1], seen[0])
+
+    def test_several_processes(self):
+        with tempfile.TemporaryDirectory(prefix="settrain-python-") as folder:
+            context = torch.multiprocessing.get_context("fork")
+            answers = context.SimpleQueue()
+            processes = [context.Process(target=self.work, args=(rank, f"file://{folder}/meeting", answers)) for rank in range(3)]
+            for process in processes:
+                process.start()
+            got = [answers.get() for _ in processes]
+            for process in processes:
+                process.join()
+                self.assertEqual(process.exitcode, 0)
+        scores, labels = drawn(dtype=torch.float32)
+        for values in got:
+            for value, (_, fed, function) in zip(values, self.each()):
+                self.assertAlmostEqual(value, function(fed(scores), labels), 12)
+
+    def work(self, rank, meeting, answers):
+        """The process `rank` of three; the last has no samples."""
+        torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=3)
+        scores, labels = drawn(dtype=torch.float32)
+        parts = [slice(0, 250), slice(250, 400), slice(0, 0)]
+        values = []
+        for metric, fed, _ in self.each():
+            if rank < 2:
+                metric.update(fed(scores[parts[rank]]), labels[parts[rank]])
+            values.append(metric.compute())
+        answers.put(values)
+        torch.distributed.destroy_process_group()
+
+    def test_errors(self):
+        scores, labels = drawn(20)
+        wrong = [
+            (lambda: metrics.TopKAccuracy(0), "^k: expected a number above 0"),
+            (lambda: metrics.TopKAccuracy(13).update(scores, labels), "^k: expected at most 12"),
+            (lambda: metrics.MacroTopKAccuracy(12, 13), "^k: expected at most 12"),
+            (lambda: metrics.MacroTopKAccuracy(11, 1).update(scores, labels), "^scores: expected 11 classes, got 12"),
+            (lambda: metrics.AverageKAccuracy(math.nan), "^k: "),
+            (lambda: metrics.TopKAccuracy(1).update(scores, labels + 12), "labels"),
+            (lambda: metrics.AverageKAccuracy(2).update(scores * math.nan, labels), "scores"),
+            (lambda: metrics.Coverage().update(scores, labels), "bool"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
@@ -148,7 +255,7 @@ class LabelSets(TensorTest):
     def test_against_the_formulas(self):
         scores, label_sets = self.drawn_sets()
         wanted = label_sets.sum(1)
-        values = metrics.label_set_accuracies(scores, label_sets, top_k=(3,), average_k=(2.5,))
+        values = metrics.label_set_accuracies(scores, label_sets, k=(3,), average_k=(2.5,))
         order = scores.sort(dim=1, descending=True, stable=True).indices
         in_top = torch.zeros_like(label_sets).scatter(1, order[:, :3], True)
         self.assertAlmostEqual(values["top3_recall"], ((in_top & label_sets).sum(1) / wanted).double().mean().item(), 6)
@@ -179,153 +286,12 @@ class LabelSets(TensorTest):
             (lambda: metrics.label_set_accuracies(scores, label_sets[:, :5]), "^label_sets: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets & False), "^label_sets: .*no label"),
             (lambda: metrics.label_set_accuracies(scores, scores), "^label_sets: expected bool, or 0 and 1"),
-            (lambda: metrics.label_set_accuracies(scores, label_sets, top_k=(0,)), "^top_k: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, k=(0,)), "^k: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, average_k=(2, 2)), "^average_k: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, average_k_score="logits"), "^average_k_score: "),
             (lambda: metrics.label_set_accuracies(scores, label_sets, threshold_scores=scores[:, :5]), "^threshold_scores: "),
             (lambda: metrics.label_set_accuracies(scores / 0, label_sets), "^scores: "),
             (lambda: metrics.label_set_accuracies(scores[0], label_sets), "^scores: "),
-        ]
-        for call, message in wrong:
-            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
-                call()
-
-
-class Sets(TensorTest):
-    COUNTS = [100, 80, 60, 50, 40, 30, 20, 10, 8, 6, 4, 2]
-
-    def test_lac_against_its_formula(self):
-        scores, labels = drawn()
-        rule = sets.calibrate("conformal:lac:0.1", scores, labels)
-        p = scores.softmax(1)
-        losses = (1 - p.gather(1, labels.unsqueeze(1)).squeeze(1)).sort().values
-        threshold = losses[math.ceil((len(labels) + 1) * 0.9) - 1]
-        others, other_labels = drawn(seed=8)
-        chosen = rule.sets(others)
-        self.assertTrue(torch.equal(chosen, 1 - others.softmax(1) <= threshold))
-        quality = sets.quality(chosen, other_labels, rule=rule)
-        self.assertEqual(quality["coverage"], metrics.coverage(chosen, other_labels))
-        self.assertAlmostEqual(quality["mean_size"], chosen.sum(1).double().mean().item(), 12)
-        self.assertAlmostEqual(quality["coverage"], 0.9, delta=0.06)
-        self.assertIn("probability at least 0.9", rule.guarantee)
-        self.assertEqual((rule.num_images, rule.wanted_coverage), (400, 0.9))
-
-    def test_every_rule_gives_the_same_sets_again_from_its_text(self):
-        scores, labels = drawn()
-        scores_of_rules = ("lac", "aps", "raps", "saps", "pas", "aps(randomised=true)", "lac(nonempty=true)", "risk")
-        rules = [f"conformal:{score}:0.2" for score in scores_of_rules] + ["top:3", "average:2.5", "error:0.2", "average-error:0.2"]
-        rules += [f"conformal:lac:0.2:{of}" for of in ("classwise", "superclass", "interpolated(0.5)", "rc3p", "clustered", "fuzzy(0.1)")]
-        for name in rules:
-            with self.subTest(rule=name):
-                rule = sets.calibrate(name, scores, labels, train_counts=self.COUNTS, superclass_of=[c // 3 for c in range(12)])
-                chosen = rule.sets(scores)
-                self.assertEqual((chosen.shape, chosen.dtype), (scores.shape, torch.bool))
-                self.assertGreater(metrics.coverage(chosen, labels), 0.25)
-                self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores), chosen))
-
-    def test_coverage_follows_alpha_however_sure_the_network_is(self):
-        generator = torch.Generator().manual_seed(4)
-        images, classes = 3000, 12
-        labels = torch.randint(classes, (images,), generator=generator)
-        base = torch.randn(images, classes, generator=generator).clamp(-2.2, 2.2)
-        base[torch.arange(images), labels] += 1 + 1.6 * torch.rand(images, generator=generator)
-        half = images // 2
-        names = ("lac", "aps", "aps(randomised=true)", "raps", "raps(randomised=true)", "saps", "saps(randomised=true)", "pas")
-        for scale in (1, 30, 100):
-            for name in names:
-                for alpha in (0.3, 0.1, 0.02):
-                    with self.subTest(scale=scale, name=name, alpha=alpha):
-                        scores = base * scale
-                        rule = sets.calibrate(f"conformal:{name}:{alpha}", scores[:half], labels[:half], train_counts=self.COUNTS)
-                        chosen = rule.sets(scores[half:])
-                        m = math.ceil((half + 1) * (1 - alpha) - 1e-9)
-                        deviation = math.sqrt(m * (half + 1 - m) * (2 * half + 1) / (half * (half + 1) ** 2 * (half + 2)))
-                        self.assertAlmostEqual(metrics.coverage(chosen, labels[half:]), m / (half + 1), delta=4 * deviation)
-                        self.assertTrue(torch.equal(rule.sets(scores[half:].double()), chosen))
-                        self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores[half:]), chosen))
-
-    def test_rules_of_an_earlier_version(self):
-        scores, labels = drawn()
-
-        def as_version_1(name, threshold):
-            text = json.loads(str(sets.calibrate(name, scores, labels)))
-            del text["version"]
-            return json.dumps({**text, "thresholds": [threshold]})
-
-        lac = sets.CalibratedRule(as_version_1("conformal:lac:0.1", 0.875))  # 1 - p
-        self.assertTrue(torch.equal(lac.sets(scores), scores.double().softmax(1) >= 0.125))
-        with self.assertRaisesRegex(ValueError, "conformal:aps:0.1"):
-            sets.CalibratedRule(as_version_1("conformal:aps:0.1", 0.9)).sets(scores)
-
-    def test_the_first_images_number_counts_for_randomised_rules(self):
-        scores, labels = drawn()
-        rule = sets.calibrate("conformal:aps(randomised=true):0.2", scores, labels)
-        self.assertTrue(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:], first_image=100)))
-        self.assertFalse(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:])))
-
-    def test_quality_of_groups(self):
-        scores, labels = drawn()
-        chosen = sets.calibrate("top:3", scores, labels).sets(scores)
-        quality = sets.quality(chosen, labels, train_counts=self.COUNTS)
-        few = [chosen[labels == c, c].double().mean().item() for c in range(12) if self.COUNTS[c] < 20]
-        self.assertAlmostEqual(quality["few_coverage"], sum(few) / len(few), 12)
-        self.assertIsNone(quality["coverage_gap"])
-
-    def test_no_set_is_empty_where_it_may_not_be(self):
-        scores, labels = drawn()
-        plain, filled = (sets.calibrate(f"conformal:lac{option}:0.8", scores, labels).sets(scores) for option in ("", "(nonempty=true)"))
-        empty = ~plain.any(1)
-        self.assertGreater(empty.sum(), 0)
-        self.assertTrue(torch.equal(filled[~empty], plain[~empty]))
-        self.assertTrue(torch.equal(filled[empty].double().argmax(1), scores[empty].argmax(1)))
-        self.assertTrue((filled.sum(1) >= 1).all())
-
-    def test_all_labels_of_an_image(self):
-        scores, first = drawn()
-        labels = (scores > 1.2).scatter(1, first.unsqueeze(1), True)
-        rule = sets.calibrate("conformal:risk:0.2", scores, labels.to(torch.uint8), sigmoid=True)
-        chosen = rule.sets(scores)
-        missed = 1 - ((chosen & labels).sum(1) / labels.sum(1)).double().mean().item()
-        self.assertLessEqual((400 * missed + 1) / 401, 0.2)
-        self.assertAlmostEqual(sets.quality(chosen, labels, rule=rule)["coverage"], 1 - missed, 6)
-        self.assertIn("at least a share 0.8 of its labels", rule.guarantee)
-
-    def test_answers_by_one_node_of_a_taxonomy(self):
-        scores = torch.zeros(20, 12)
-        scores[:, 4], scores[:, 3] = 9, 7  # of one genus, with class 5
-        rule = sets.calibrate("conformal:tree(nodes=1):0.1", scores, torch.full((20,), 3), taxonomy=[[f"genus {c // 3}"] for c in range(12)])
-        self.assertEqual(rule.sets(scores)[0].nonzero().flatten().tolist(), [3, 4, 5])
-
-    def test_no_data_are_needed_for_shapes(self):
-        rule = sets.calibrate("top:3", *drawn())
-        self.assertEqual(rule.sets(torch.empty(7, 12, device="meta")).shape, (7, 12))
-
-    def test_errors(self):
-        scores, labels = drawn()
-        rule = sets.calibrate("conformal:lac:0.1", scores, labels)
-        wrong = [
-            (lambda: sets.calibrate("conformal:lak:0.1", scores, labels), "lac"),
-            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels), "taxonomy"),
-            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]]), "12"),
-            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]] * 11 + [[]]), "length"),
-            (lambda: sets.calibrate("top:13", scores, labels), "12"),
-            (lambda: sets.calibrate("conformal:risk:0.1", scores, scores > 99), "image 0"),
-            (lambda: sets.calibrate("conformal:lac:0.1", scores, scores > 0), "^labels: "),
-            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels), "training"),
-            (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels), "superclass"),
-            (lambda: rule.sets(scores[:, :5]), "^scores: .*12.*5 classes"),
-            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[1, 2]), "^train_counts: expected 12"),
-            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[0.5] * 12), "^train_counts: "),
-            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[-1] + [1] * 11), "^train_counts: .*-1"),
-            (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels, superclass_of=[0]), "^superclass_of: expected 12"),
-            (lambda: sets.quality(rule.sets(scores), labels, train_counts=[1]), "^train_counts: expected 12"),
-            (lambda: sets.quality(rule.sets(scores)[:0], labels[:0]), "^sets: "),
-            (lambda: rule.sets(scores / 0), "scores"),
-            (lambda: sets.CalibratedRule("{}"), "calibrated rule"),
-            (lambda: sets.CalibratedRule("[1"), "calibrated rule"),
-            (lambda: sets.CalibratedRule(str(rule).replace('"classes":12', '"classes":13')).sets(scores), "classes"),
-            (lambda: sets.quality(scores, labels), "bool"),
-            (lambda: sets.quality(rule.sets(scores), labels[:3]), "labels"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):

@@ -2,8 +2,10 @@
 
 from package import PROGRAM, SOURCE, TensorTest, main
 
+import copy
 import json
 import pathlib
+import pickle
 import subprocess
 import tempfile
 
@@ -52,7 +54,7 @@ class Load(TensorTest):
     def export(self, settings):
         (self.folder / "run.yaml").write_text(CONFIG)
         self.run_program("--config", "run.yaml", *(word for setting in settings for word in ("--set", setting)))
-        self.run_program("calibrate", "runs/run", "--rules", RULE)
+        self.run_program("calibrate", "runs/run", "--rules", RULE, "--temperature", "1.5")
         subprocess.run([PROGRAM, "export", "runs/run", "--output", "model.safetensors"], cwd=self.folder, check=True, capture_output=True)
         return self.folder / "model.safetensors"
 
@@ -77,6 +79,25 @@ class Load(TensorTest):
             model.sets(images, "top:2")
         with self.assertRaisesRegex(ValueError, "pixels: expected uint8"):
             model.normalise(pixels.long())
+        for same in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            self.assertTrue(torch.equal(same.probabilities(images), probabilities))
+        self.check_rules(path, model, images, sets)
+        return model
+
+    def check_rules(self, path, model, images, sets):
+        """settrain.sets.load() of the exported file, of the run's folder and of its file of rules."""
+        with torch.no_grad():
+            scores = model(images)
+        self.assertEqual(settrain.sets.load(path), model.rules)
+        self.assertTrue(torch.equal(settrain.sets.load(path)[RULE].sets(scores), sets))
+        (file,) = (self.folder / "runs/run").glob("rules-*.json")
+        of_run = settrain.sets.load(self.folder / "runs/run")
+        self.assertEqual(of_run, settrain.sets.load(file))
+        scale = model.rules[RULE].score_scale
+        self.assertTrue(torch.equal(of_run[RULE].sets(scores * scale), sets))
+        self.assertEqual(of_run[RULE].temperature, json.loads(file.read_text())["temperature"])
+        with self.assertRaisesRegex(ValueError, "settrain.sets.load"):
+            settrain.sets.CalibratedRule(file.read_text())
 
     def test_a_resnet(self):
         self.check("model.name=resnet18")
@@ -93,20 +114,53 @@ class Load(TensorTest):
     def test_a_normalised_head_in_the_place_of_a_convolution(self):
         self.check("model.name=squeezenet1_0", "model.head=normalised", "loss.name=ldam", "loss.scale=20")
 
-    def export_with_adapters(self, exported, name):
-        """The file of a vit_b_16 with AdaptFormer, but for most of its weights."""
-        with safe_open(exported, framework="pt") as file:
-            metadata = file.metadata()
-        metadata["config"] = metadata["config"].replace("name: resnet8", "name: vit_b_16")
-        save_file({"encoder.layers.encoder_layer_0.adaptformer.down.bias": torch.zeros(8)}, self.folder / name, metadata)
+    def test_two_heads_of_a_small_resnet(self):
+        self.check("model.name=resnet8", "model.head=two_head", "loss.name=average_k_two_head", "loss.k=2")
+
+    def test_a_densenet_without_bottlenecks(self):
+        self.check("model.name=densenet", "model.depth=10", "model.growth=4", "model.bc=false")
+
+    def test_a_transformer_with_an_adapter(self):
+        size = ("model.name=vit", "model.patch=8", "model.width=24", "model.depth=2", "model.heads=3", "model.layer_scale=0.1", "optimizer.name=adamw", "optimizer.lr=0.01")
+        self.export(size)
+        (self.folder / "runs/run").rename(self.folder / "runs/first")
+        (self.folder / "model.safetensors").unlink()
+        body = "model.pretrained=runs/first/checkpoints/last.safetensors"
+        model = self.check(*size, body, "model.adapter.kind=adaptformer", "model.adapter.scale=2", "model.trainable=[adapter, head]")
+        self.assertGreater(model.network.blocks[0].mlp.adaptformer.up.weight.abs().max().item(), 0)
+
+    def test_rules_for_a_place(self):
+        path = self.export(["model.name=resnet8"])
+        (self.folder / "counts.csv").write_text("class,weight\nclass_0,5\nclass_2,1\nclass_5,2\n")
+        rules = [RULE, "top:2", "conformal:lac:0.2:classwise"]
+        self.run_program("calibrate", "runs/run", "--rules", *rules, "--prior", "alps=counts.csv", "--temperature", "1.5")
+        path.unlink()
+        subprocess.run([PROGRAM, "export", "runs/run", "--output", path], cwd=self.folder, check=True, capture_output=True)
+        asked = [word for rule in rules for word in ("--rule", rule)]
+        self.run_program("predict", path, "photos", "--out", "out.jsonl", "--prior", "alps", *asked)
+        rows = [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        model, there = settrain.load(path), settrain.sets.load(path, place="alps")
+        self.assertEqual(sorted(there), sorted(rules))
+        with torch.no_grad():
+            scores = model(model.normalise(torch.from_numpy(self.photographs).to(torch.uint8).permute(0, 3, 1, 2)))
+        for name, rule in there.items():
+            self.assertEqual((rule.name, rule.place), (name, "alps"))
+            self.assertEqual(settrain.sets.CalibratedRule(str(rule)), rule)
+            self.assertNotEqual(rule, model.rules[name])
+            sets = rule.sets(scores)
+            self.assertEqual([row.nonzero().flatten().tolist() for row in sets], [sorted(row[name]["classes"]) for row in rows])
+            self.assertFalse(sets[:, [1, 3, 4]].any())
+        self.assertFalse(all(torch.equal(there[name].sets(scores), model.rules[name].sets(scores)) for name in there))
+        self.assertIsNone(model.rules[RULE].place)
+        with self.assertRaisesRegex(ValueError, "^place: expected one of .'alps'."):
+            settrain.sets.load(path, place="berlin")
 
     def test_files_that_cannot_be_loaded(self):
-        small = self.export(["model.name=resnet8"])
-        with self.assertRaisesRegex(ValueError, "torchvision has no resnet8"):
-            settrain.load(small)
-        self.export_with_adapters(small, "adapted.safetensors")
-        with self.assertRaisesRegex(ValueError, "adapted.safetensors.*vit_b_16 has no AdaptFormer.*onnx"):
-            settrain.load(self.folder / "adapted.safetensors")
+        self.export(["model.name=resnet8"])
+        with self.assertRaisesRegex(ValueError, "runs/run': a folder; load.. reads the file that `settrain export .*runs/run` writes"):
+            settrain.load(self.folder / "runs/run")
+        with self.assertRaisesRegex(ValueError, "last.safetensors.*settrain export RUN"):
+            settrain.load(self.folder / "runs/run/checkpoints/last.safetensors")
         (self.folder / "text.safetensors").write_text("no model")
         for path in (self.folder / "text.safetensors", SOURCE / "tests/golden/checkpoints/version_1.safetensors"):
             with self.assertRaisesRegex(ValueError, "no model that settrain exported"):

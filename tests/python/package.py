@@ -31,6 +31,15 @@ def golden(path):
     return json.loads((SOURCE / "tests/golden" / path).read_text(encoding="utf-8"))
 
 
+def drawn(samples=400, classes=12, seed=3, dtype=torch.float64):
+    """Scores that say something of the labels, with ties."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(samples, classes, generator=generator, dtype=torch.float64).mul(4).round().div(4)
+    labels = torch.randint(classes, (samples,), generator=generator)
+    scores[torch.arange(samples), labels] += 1
+    return scores.to(dtype), labels
+
+
 class TensorTest(unittest.TestCase):
     """A test that compares tensors."""
 
@@ -41,8 +50,6 @@ class TensorTest(unittest.TestCase):
         self.assertEqual(got.shape, expected.shape, message)
         error = ((got - expected).abs() / expected.abs().clamp_min(1)).max().item() if got.numel() else 0.0
         self.assertLessEqual(error, relative, message)
-
-
 
 
 def main():

@@ -225,26 +225,6 @@ Json json_of(const CalibratedPlace& place) {
           {kRules, std::move(rules)}};
 }
 
-CalibratedPlace place_of(const Json& json, int64_t classes) {
-  constexpr double kRounding = 1e-6;
-  CalibratedPlace place{.name = member(json, "name", is_text).get<std::string>(),
-                        .source = member(json, "source", is_text).get<std::string>(),
-                        .prior = numbers<double>(json, "prior", classes),
-                        .offsets = numbers<double>(json, "offsets", classes)};
-  if (!is_place_name(place.name)) damaged("a place has what is no name");
-  double sum = 0;
-  for (size_t c = 0; c < place.prior.size(); ++c) {
-    sum += place.prior[c];
-    const double offset = place.offsets[c];
-    if (!(place.prior[c] >= 0) || (std::isinf(offset) && (offset > 0 || place.prior[c] > 0)))
-      damaged(fmt::format("the place '{}' has shares or offsets that are none", place.name));
-  }
-  if (!(std::abs(sum - 1) < kRounding))
-    damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
-  for (const Json& rule : member(json, kRules, is_array)) place.rules.push_back(rule_from_json(rule, classes));
-  return place;
-}
-
 StoredRules from_json(const Json& json, int64_t classes) {
   const Json& version = json.at(kVersion);
   if (!version.is_number_integer() || version < 1 || version > kRuleVersion) {
@@ -274,7 +254,7 @@ StoredRules from_json(const Json& json, int64_t classes) {
     }
   }
   if (json.contains(kPlaces)) {
-    for (const Json& place : member(json, kPlaces, is_array)) stored.places.push_back(place_of(place, classes));
+    for (const Json& place : member(json, kPlaces, is_array)) stored.places.push_back(place_from_json(place, classes));
   }
   stored.chosen = json.value(kChosen, std::string());
   const auto is_chosen = [&](const SetRule& rule) { return rule.name() == stored.chosen; };
@@ -292,6 +272,26 @@ bool is_place_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongest &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
              std::string_view::npos;
+}
+
+CalibratedPlace place_from_json(const Json& json, int64_t classes) {
+  constexpr double kRounding = 1e-6;
+  CalibratedPlace place{.name = member(json, "name", is_text).get<std::string>(),
+                        .source = member(json, "source", is_text).get<std::string>(),
+                        .prior = numbers<double>(json, "prior", classes),
+                        .offsets = numbers<double>(json, "offsets", classes)};
+  if (!is_place_name(place.name)) damaged("a place has what is no name");
+  double sum = 0;
+  for (size_t c = 0; c < place.prior.size(); ++c) {
+    sum += place.prior[c];
+    const double offset = place.offsets[c];
+    if (!(place.prior[c] >= 0) || (std::isinf(offset) && (offset > 0 || place.prior[c] > 0)))
+      damaged(fmt::format("the place '{}' has shares or offsets that are none", place.name));
+  }
+  if (!(std::abs(sum - 1) < kRounding))
+    damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
+  for (const Json& rule : member(json, kRules, is_array)) place.rules.push_back(rule_from_json(rule, classes));
+  return place;
 }
 
 bool is_always_full(const CalibratedRule& rule) {

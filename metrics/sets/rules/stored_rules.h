@@ -44,6 +44,9 @@ struct CalibratedPlace {
 /// Whether it can be the name of a place: letters, digits, - and _, from 1 to 64 of them.
 bool is_place_name(std::string_view name);
 
+/// Reads what to_text() writes of a place. Throws RunError as rule_from_json() does.
+CalibratedPlace place_from_json(const nlohmann::ordered_json& json, int64_t classes);
+
 struct StoredRules {
   double temperature = 1;              // scores are divided by it, after the loss' score scale, before rules see them
   std::string calibrated_on;           // a phrase: "the calibration share of val, 1,200 images"
