@@ -1,7 +1,13 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/argmax.h>
 #include <ATen/ops/exp.h>
-#include <ATen/ops/expm1.h>
+#include <ATen/ops/log1p.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/logaddexp.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/scatter.h>
+
+#include <limits>
 
 #include "losses/entries.h"
 #include "losses/ops/class_margins.h"
@@ -34,12 +40,17 @@ class Ldam : public Loss {
   }
 
   /// With q the softmax of the scaled scores, label j has the loss
-  /// -log q_j + scale m_j + log(1 - q_j + q_j e^{-scale m_j}).
+  /// -log q_j + scale m_j + log(1 - q_j + q_j e^{-scale m_j}). For the largest q_j, 1 - q_j is the sum of the others,
+  /// which has its digits.
   at::Tensor every_label(const LossInput& input) override {
     const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
     const at::Tensor log_q = at::log_softmax(scores.mul(margins_.scale), 1);
     const at::Tensor margins = margins_.margins.of_all(scores).mul(margins_.scale);
-    return margins - log_q + (at::exp(log_q - margins) - at::expm1(log_q)).log();
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    const at::Tensor largest = log_q.argmax(1, /*keepdim=*/true), others = log_q.scatter(1, largest, kNone);
+    const at::Tensor log_rest =
+        at::log1p(others.exp().neg()).scatter(1, largest, others.logsumexp(1, /*keepdim=*/true));
+    return margins - log_q + at::logaddexp(log_q - margins, log_rest);
   }
 
   ClassMargins margins_;

@@ -98,7 +98,10 @@ class LogitAdjusted : public Loss {
     return -of_label(adjusted_log_softmax(input.output.scores), input.labels);
   }
 
-  at::Tensor every_label(const LossInput& input) override { return -adjusted_log_softmax(input.output.scores); }
+  at::Tensor every_label(const LossInput& input) override {
+    if (excludes_some_ && input.label_shares.is_cpu()) check_not_excluded_shares(input.label_shares);
+    return -adjusted_log_softmax(input.output.scores);
+  }
 
   at::Tensor adjusted_log_softmax(const at::Tensor& scores) const {
     // Differences to the largest, so that an offset is not lost beside large scores.
@@ -110,12 +113,23 @@ class LogitAdjusted : public Loss {
   void check_not_excluded(const at::Tensor& labels) const {
     const auto* label = labels.const_data_ptr<int64_t>();
     for (int64_t i = 0; i < labels.size(0); ++i) {
-      if (!is_excluded_[static_cast<size_t>(label[i])]) continue;
-      throw ShapeError(
-          fmt::format("labels[{}]: class {} has no training image by the class counts, so it is excluded; "
-                      "zero_count_class: rarest takes it in",
-                      i, label[i]));
+      if (is_excluded_[static_cast<size_t>(label[i])]) refuse(i, label[i]);
     }
+  }
+
+  void check_not_excluded_shares(const at::Tensor& shares) const {
+    for (size_t c = 0; c < is_excluded_.size(); ++c) {
+      if (!is_excluded_[c]) continue;
+      const at::Tensor of_class = shares.select(1, static_cast<int64_t>(c));
+      if (of_class.any().item<bool>()) refuse(of_class.argmax().item<int64_t>(), static_cast<int64_t>(c));
+    }
+  }
+
+  [[noreturn]] static void refuse(int64_t sample, int64_t category) {
+    throw ShapeError(
+        fmt::format("labels[{}]: class {} has no training image by the class counts, so it is excluded; "
+                    "zero_count_class: rarest takes it in",
+                    sample, category));
   }
 
   double scale_;

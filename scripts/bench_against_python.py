@@ -32,7 +32,7 @@ scores of one size (scripts/bench_losses.py).
 
 `features`: epochs of a linear head on features, beside a loop of PyTorch over x[index] (scripts/bench_features.py).
 
-`inference`: a model's answers, beside ONNX Runtime and torch.compile with freezing (scripts/bench_inference.py).
+`inference`: a model's answers, beside ONNX Runtime, OpenVINO and torch.compile with freezing (scripts/bench_inference.py).
 
 `serve`: a trained model's answers over HTTP, beside the same model behind Python's http.server and FastAPI (scripts/bench_serve.py).
 """
@@ -406,13 +406,14 @@ def main():
     features.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     features.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     features.set_defaults(action=compare_features, device="cpu")
-    inference = commands.add_parser("inference", help="a model's answers, beside ONNX Runtime and torch.compile")
+    inference = commands.add_parser("inference", help="a model's answers, beside ONNX Runtime, OpenVINO and torch.compile")
     inference.add_argument("--model", default="resnet18", help="a model's name, the same in both (%(default)s)")
     inference.add_argument("--images", type=at_least(1), default=1, help="images in a batch (%(default)s)")
     inference.add_argument("--size", type=at_least(1), help="height and width of an image (what the model was made for)")
     inference.add_argument("--threads", type=at_least(1), default=1, help="compute threads of each (%(default)s)")
     inference.add_argument("--pairs", type=at_least(1), default=7, help="how often each is measured (%(default)s)")
     inference.add_argument("--compile", action="store_true", help="also against torch.compile, which needs a C++ compiler")
+    inference.add_argument("--openvino", action="store_true", help="also against OpenVINO (pip install openvino)")
     inference.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     inference.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     inference.set_defaults(action=compare_inference)

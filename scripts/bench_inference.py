@@ -1,4 +1,4 @@
-"""A model's answers in settrain's forms of run.inference, beside ONNX Runtime and torch.compile with freezing, on the same threads.
+"""A model's answers in settrain's forms of run.inference, beside ONNX Runtime, OpenVINO and torch.compile with freezing, on the same threads.
 
 Random weights and images, one batch again and again. In each round all are measured one after the other, with a pause before each,
 since thread pools keep their cores busy for a while after they have worked; who goes first rotates.
@@ -18,7 +18,7 @@ PAUSE_S = 0.2
 
 
 def milliseconds(work, seconds):
-    """Of one call, over at least so many seconds, after a call that is not measured."""
+    """Milliseconds of one call, measured over at least so many seconds after a warm-up call."""
     work()
     calls, start = 0, time.perf_counter()
     while True:
@@ -28,17 +28,25 @@ def milliseconds(work, seconds):
             return 1000 * spent / calls
 
 
-def onnx_runtime(model, images, threads):
+def onnx_runtime(graph, images, threads):
     import onnxruntime
 
-    with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-        torch.onnx.export(model, (images,), file.name, dynamo=False)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-        session = onnxruntime.InferenceSession(file.name, options, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "1")
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     values = {session.get_inputs()[0].name: images.numpy()}
     return lambda: session.run(None, values)
+
+
+def openvino(graph, images, threads):
+    """In float32, which it would replace by bfloat16 where the processor computes that."""
+    import openvino
+
+    options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1}
+    run = openvino.compile_model(graph, "CPU", options)
+    values = [images.numpy()]
+    return lambda: run(values)
 
 
 def compiled(model, images):
@@ -69,7 +77,11 @@ def compare_inference(args):
     args.size = args.size or usual_size(args.model)
     model = make(args.model, usual_classes(args.model)).eval()
     images = torch.randn(args.images, 3, args.size, args.size)
-    rivals = {"onnxruntime": onnx_runtime(model, images, args.threads)}
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+        torch.onnx.export(model, (images,), file.name, dynamo=False)
+        rivals = {"onnxruntime": onnx_runtime(file.name, images, args.threads)}
+        if args.openvino:
+            rivals["openvino"] = openvino(file.name, images, args.threads)
     if args.compile:
         rivals["torch.compile"] = compiled(model, images)
     contestants = [*rivals, "settrain"]

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
+#include "src/core/error.h"
 #include "src/inference/results.h"
 #include "src/inference/trained_run.h"
 
@@ -17,6 +19,13 @@ struct EvalArguments {
 int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   const at::Device device = find_device(line.device);
   TrainedRun run = open_trained_run(line.registries, arguments.run, arguments.checkpoints, device, line.settings);
+  const bool is_set = std::ranges::any_of(
+      line.settings, [](const std::string& setting) { return setting.starts_with("run.inference="); });
+  if (is_set && run.experiment.config.read<RunOptions>("run").inference != InferenceForm::kExact) {
+    throw ConfigError(
+        "--set run.inference: metrics are of the exact form, in which the model was trained; `settrain scores RUN --set "
+        "run.inference=FORM` writes the scores of another");
+  }
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run.experiment, run.checkpoints, bar);
   log_skipped_images(*run.experiment.loader.skipped);

@@ -32,7 +32,7 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1";
 }
 
-// Those of the rules that the place can answer by; all of them where it has none.
+// The rules that the place can answer by; all rules where it has none.
 std::vector<std::string> answerable(const CalibratedPlace& place, const std::vector<std::string>& rules) {
   std::vector<std::string> known;
   for (const std::string& name : rules) {
@@ -128,7 +128,9 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--port", options.port, "0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
   arguments->served.add_options(*command, line);
-  command->get_option("--rule")->allow_extra_args();  // no pictures follow, as in predict
+  // No pictures follow, as in predict.
+  CLI::Option* rule = command->get_option("--rule")->allow_extra_args();
+  rule->description(rule->get_description() + ". Several may follow one --rule; MODEL stands before it then");
   command
       ->add_option(
           "--offer", arguments->lists,

@@ -2,6 +2,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -63,23 +64,27 @@ struct ClassLimits {
 
 enum class Next { kIn, kOut, kEnd };
 
-/// Walks down each image's classes. `make_next(ranked)` makes the function of an image: next(rank) says whether the
-/// class at `rank` is in the set, or that neither it nor a class behind it is.
+/// Walks down an image's classes. next(rank) says whether the class at `rank` is in the set, or that neither it nor a
+/// class behind it is. `always` [classes]: those in every set.
+template <class T, class GetNext>
+void walk_row(RankedRow<T>& ranked, const ScoreRow<T>& row, const std::vector<char>& always, bool* set, GetNext next) {
+  std::memcpy(set, always.data(), always.size());
+  for (int64_t rank = 0; rank < row.classes; ++rank) {
+    const Next verdict = next(rank);
+    if (verdict == Next::kEnd) break;
+    if (verdict == Next::kIn) set[ranked.at(rank)] = true;
+  }
+}
+
+/// Walks down each image's classes; `make_next(ranked)` makes the function of an image that walk_row() takes.
 template <class T, class MakeNext>
 void walk(const CalibratedRule& rule, const at::Tensor& scores, const std::vector<char>& always, bool* sets,
           const MakeNext& make_next) {
   const int64_t classes = rule.classes;
   for_each_score_row<T>(scores, rule.probability, [&] {
     return [=, &always, &make_next, ranked = RankedRow<T>(classes)](const ScoreRow<T>& row) mutable {
-      bool* set = sets + row.image * classes;
-      std::memcpy(set, always.data(), always.size());
       ranked.start(row);
-      auto next = make_next(ranked);
-      for (int64_t rank = 0; rank < classes; ++rank) {
-        const Next verdict = next(rank);
-        if (verdict == Next::kEnd) break;
-        if (verdict == Next::kIn) set[ranked.at(rank)] = true;
-      }
+      walk_row<T>(ranked, row, always, sets + row.image * classes, make_next(ranked));
     };
   });
 }
@@ -150,18 +155,87 @@ void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, c
   });
 }
 
+/// Makes the sets of aps by a histogram of the scores in place of an order: its sums are bounds of the probability
+/// behind each class, which tell most classes from their thresholds. Where many classes have thresholds of their own,
+/// the largest of these is deep in the order.
+class HistogramOfRow {
+ public:
+  explicit HistogramOfRow(const ClassLimits& limits)
+      : bins_(limits.thresholds.size()), error_(4e-16 * (static_cast<double>(bins_.size()) + 16)) {
+    for (const DoubleDouble& threshold : limits.thresholds) least_.push_back(-(threshold.high + threshold.low));
+  }
+
+  /// Returns false where it cannot tell, or not fast, and `set` is not made.
+  template <class T>
+  bool make_set(const ScoreRow<T>& row, double u, bool* set) {
+    fill(row.exact, row.p);
+    undecided_.clear();
+    for (size_t c = 0; c < bins_.size(); ++c) {
+      const size_t bin = bins_[c];
+      set[c] = is_above(behind_[bin] + u * row.p[c], c);
+      if (!set[c] && !is_below(behind_[bin] + sums_[bin], c)) undecided_.push_back(c);
+    }
+    constexpr size_t kFew = 16;
+    if (undecided_.size() > kFew) return false;
+    for (const size_t c : undecided_) {
+      double value = behind_[bins_[c]] + u * row.p[c];
+      for (size_t i = 0; i < bins_.size(); ++i) {
+        const bool is_behind = row.exact[i] < row.exact[c] || (row.exact[i] == row.exact[c] && i > c);
+        if (bins_[i] == bins_[c] && is_behind) value += row.p[i];
+      }
+      set[c] = is_above(value, c);
+      if (!set[c] && !is_below(value, c)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr size_t kBins = 512;
+  static constexpr double kBinsOfUnit = 16;  // of the scores
+
+  // Bins go by the scores, as ranks do: probabilities of nearly equal ones might be rounded into another order.
+  void fill(const double* scores, const double* p) {
+    const double largest = *std::max_element(scores, scores + bins_.size());
+    for (size_t c = 0; c < bins_.size(); ++c) {
+      bins_[c] = static_cast<uint16_t>(std::min((largest - scores[c]) * kBinsOfUnit, kBins - 1.0));
+    }
+    sums_.fill(0);
+    for (size_t c = 0; c < bins_.size(); ++c) sums_[bins_[c]] += p[c];
+    double sum = 0;
+    for (size_t bin = kBins; bin-- > 0; sum += sums_[bin]) behind_[bin] = sum;
+  }
+
+  bool is_above(double value, size_t category) const { return value * (1 - error_) >= least_[category]; }
+  bool is_below(double value, size_t category) const { return value * (1 + error_) < least_[category]; }
+
+  std::vector<double> least_;           // [classes] the thresholds, as least probabilities behind a class
+  std::vector<uint16_t> bins_;          // [classes]
+  std::array<double, kBins> sums_{};    // of the probabilities in each bin
+  std::array<double, kBins> behind_{};  // the sum of those behind it
+  std::vector<size_t> undecided_{};     // classes
+  double error_;                        // of sums, relative
+};
+
 template <class T>
 void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const ClassLimits& limits, int64_t first_image,
                  bool* sets) {
-  walk<T>(rule, scores, limits.always, sets, [&, first_image](RankedRow<T>& ranked) {
-    const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + ranked.image())
-                                          : fixed_u(rule.rule.score);
-    return [&, score = RankedScore(rule, u)](int64_t rank) mutable {
-      const auto [category, p, behind] = ranked.entry(rank);
-      const auto c = static_cast<size_t>(category);
-      const DoubleDouble value = score.next(p, behind);
-      if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;
-      return value <= limits.thresholds[c] && rank < limits.most_ranks[c] ? Next::kIn : Next::kOut;
+  const bool by_histogram =
+      rule.rule.score == ConformalScore::kAps && rule.thresholds.size() > 1 && rule.most_ranks.empty();
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, sets, first_image, by_histogram, ranked = RankedRow<T>(rule.classes),
+            histogram = HistogramOfRow(limits)](const ScoreRow<T>& row) mutable {
+      const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + row.image)
+                                            : fixed_u(rule.rule.score);
+      bool* set = sets + row.image * rule.classes;
+      if (by_histogram && histogram.make_set(row, u, set)) return;
+      ranked.start(row);
+      walk_row<T>(ranked, row, limits.always, set, [&, score = RankedScore(rule, u)](int64_t rank) mutable {
+        const auto [category, p, behind] = ranked.entry(rank);
+        const auto c = static_cast<size_t>(category);
+        const DoubleDouble value = score.next(p, behind);
+        if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;
+        return value <= limits.thresholds[c] && rank < limits.most_ranks[c] ? Next::kIn : Next::kOut;
+      });
     };
   });
 }

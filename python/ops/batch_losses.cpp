@@ -28,10 +28,12 @@ void take_label_matrix(LossInput& input, const MadeLoss& made, const at::Tensor&
     return;
   }
   if (!made.takes_label_sets) throw ShapeError("labels: expected [batch] integers, got 2 dimensions");
-  if (labels.is_floating_point() && labels.ne(0).logical_and(labels.ne(1)).any().item<bool>()) {
+  check_shape("labels", labels.sizes(), {input.output.scores.size(0), input.output.scores.size(1)});
+  // On CUDA the question would stall every step.
+  const bool is_asked = labels.is_cpu() && labels.scalar_type() != at::kBool;
+  if (is_asked && labels.ne(0).logical_and(labels.ne(1)).any().item<bool>()) {
     throw ShapeError("labels: expected 0 and 1, got other numbers: these losses take no probabilities");
   }
-  check_shape("labels", labels.sizes(), {input.output.scores.size(0), input.output.scores.size(1)});
   input.label_sets = label_sets_of(labels);
   input.labels = labels.ne(0).to(at::kByte).argmax(1);
 }
@@ -67,7 +69,11 @@ at::Tensor losses_of_none(const Scores& from, const at::Tensor& labels, int64_t 
     const at::Tensor rows = scores.to(dtype_of_losses(scores)).sum(1);
     sum = sum.defined() ? sum + rows : rows;
   }
-  if (labels.dim() == 1) check_shape("labels", labels.sizes(), {0});
+  if (labels.dim() == 1) {
+    check_shape("labels", labels.sizes(), {0});
+  } else {
+    check_shape("labels", labels.sizes(), {0, num_classes});
+  }
   return sum;
 }
 
@@ -103,11 +109,23 @@ at::Tensor losses_of_rows(const MadeLoss& made, const Scores& from, const Argume
   return at::zeros({batch}, losses.options().requires_grad(false)).index_copy(0, rows, losses);
 }
 
-/// Throws ShapeError for labels [batch] of another kind.
+/// Python raises TypeError for labels [batch] of another kind.
 at::Tensor as_int64(const at::Tensor& labels) {
-  if (labels.scalar_type() == at::kLong) return labels;
-  if (at::isIntegralType(labels.scalar_type(), /*includeBool=*/false)) return labels.to(at::kLong);
-  throw ShapeError(std::string("labels: expected integers, got ") + at::toString(labels.scalar_type()));
+  TORCH_CHECK_TYPE(at::isIntegralType(labels.scalar_type(), /*includeBool=*/false), "labels: expected integers, got ",
+                   labels.scalar_type());
+  return labels.to(at::kLong);
+}
+
+/// The scores with finite numbers in the rows that are ignored: 0 times the gradient of a NaN is NaN.
+Scores without_ignored(const Scores& from, const at::Tensor& is_kept) {
+  const auto cleaned = [is_ignored = is_kept.logical_not().unsqueeze(1)](const at::Tensor& scores) {
+    check_shape("scores", scores.sizes(), {is_ignored.size(0), kAnySize});
+    return scores.masked_fill(is_ignored, 0);
+  };
+  const auto cleaned_where_given = [&](const OptionalTensor& scores) {
+    return scores ? OptionalTensor(cleaned(*scores)) : std::nullopt;
+  };
+  return {cleaned(from.scores), cleaned_where_given(from.scores_multi), cleaned_where_given(from.estimates)};
 }
 
 /// How many of labels [batch] int64 on the CPU are ignored.
@@ -131,6 +149,9 @@ at::Tensor losses_of(const MadeLoss& made, const Scores& from, Arguments argumen
   if (arguments.labels.dim() != 1) return losses_of_all(made, from, arguments);
   arguments.labels = as_int64(arguments.labels);
   const at::Tensor labels = arguments.labels;
+  if (labels.device() != from.scores.device()) {
+    throw ShapeError("labels: expected them on " + from.scores.device().str() + ", got " + labels.device().str());
+  }
   check_shape("labels", labels.sizes(), {from.scores.size(0)});
   if (labels.is_cpu() && count_ignored(labels, arguments.ignore_index) == 0)
     return losses_of_all(made, from, arguments);
@@ -138,19 +159,15 @@ at::Tensor losses_of(const MadeLoss& made, const Scores& from, Arguments argumen
   const bool has_noise = arguments.step || arguments.noise;
   if (made.couples_samples || (labels.is_cpu() && !has_noise))
     return losses_of_rows(made, from, arguments, is_kept.nonzero().squeeze(1));
-  if (!labels.is_cpu()) return losses_by_row(made, from, arguments, is_kept);  // selecting rows would stall a GPU
-  // Scores of ignored samples may be NaN, of which 0 times the gradient is NaN.
-  check_shape("scores", from.scores.sizes(), {labels.size(0), kAnySize});
-  const Scores clean{from.scores.masked_fill(is_kept.logical_not().unsqueeze(1), 0), {}, {}};
-  return losses_by_row(made, clean, arguments, is_kept);
+  return losses_by_row(made, without_ignored(from, is_kept), arguments, is_kept);  // selecting rows would stall a GPU
 }
 
 at::Tensor reduced(const at::Tensor& losses, const Arguments& arguments, const std::string& reduction) {
   if (reduction == "none") return losses;
   if (reduction == "sum") return losses.sum();
-  const at::Tensor& labels = arguments.labels;
-  if (labels.dim() != 1) return losses.mean();
-  const bool can_be_read = labels.is_cpu() && labels.scalar_type() == at::kLong && !is_traced(labels);
+  if (arguments.labels.dim() != 1) return losses.mean();
+  const at::Tensor labels = arguments.labels.to(at::kLong);  // narrow ones would wrap ignore_index around
+  const bool can_be_read = labels.is_cpu() && !is_traced(labels);
   if (can_be_read && count_ignored(labels, arguments.ignore_index) == 0) return losses.mean();
   return losses.sum() / labels.ne(arguments.ignore_index).sum();
 }

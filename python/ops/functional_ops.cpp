@@ -113,7 +113,7 @@ std::tuple<at::Tensor, at::Tensor> exact_topk(const at::Tensor& scores, int64_t 
 }
 
 /// The projection, and the indicator of the classes strictly between 0 and 1, found in float64; both NaN in rows with a
-/// score that is not finite.
+/// NaN or a score of +infinity.
 std::tuple<at::Tensor, at::Tensor> projection(const at::Tensor& scores, const at::Tensor& k) {
   return with_value_errors([&]() -> std::tuple<at::Tensor, at::Tensor> {
     check_functional_scores(scores);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,17 @@ std::string calibrate_op(const std::string& rule, const at::Tensor& scores, cons
     if (!lists.empty() && std::ssize(lists) != scores.size(1) + 1)
       throw ShapeError(
           fmt::format("taxonomy: expected {} lists, one a class, got {}", scores.size(1), lists.size() - 1));
+    const auto tree = [&] {
+      try {
+        return taxonomy_from_json(lists, static_cast<size_t>(scores.size(1)));
+      } catch (const std::invalid_argument& problem) {
+        throw ShapeError(std::string("taxonomy: ") + problem.what());
+      }
+    };
     const ClassFacts facts{.classes = scores.size(1),
                            .train_counts = train_counts.vec(),
                            .superclass_of = superclass_of.vec(),
-                           .taxonomy = taxonomy_from_json(lists, static_cast<size_t>(scores.size(1))),
+                           .taxonomy = tree(),
                            .probability = sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
     return to_json(calibrate(wanted, facts, scores, labels, static_cast<uint64_t>(seed))).dump();
   });

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, distributed
 
-from settrain._ops import check_size, integer, number, ops, scores_and_labels
+from settrain._ops import check_average_k_score, check_size, integer, number, ops, scores_and_labels
 
 AverageKScore = Literal["softmax", "sigmoid", "raw"]
 
@@ -57,6 +57,8 @@ class Accumulator:
         shapes = [torch.empty_like(shape) for _ in range(distributed.get_world_size(self.group))]
         distributed.all_gather(shapes, shape, group=self.group)
         samples, columns, size = torch.stack(shapes).amax(0).tolist()
+        if any(int(of_part[1]) not in (0, columns) for of_part in shapes):
+            raise ValueError(f"scores: expected as many classes in each process, got {[int(of_part[1]) for of_part in shapes]}")
         dtype = torch.float64 if size == 8 and rows.is_floating_point() else rows.dtype
         sent = torch.zeros(samples, columns, dtype=dtype, device=device)
         sent[: rows.shape[0], : rows.shape[1]] = rows.to(device)
@@ -66,7 +68,10 @@ class Accumulator:
 
 
 class TopKAccuracy(Accumulator):
-    """topk_accuracy() batch by batch: the share of samples whose label is among the k largest scores."""
+    """topk_accuracy() batch by batch: the share of samples whose label is among the k largest scores.
+
+    k: 1 to the number of classes, else a ValueError. On CUDA every update waits for the device.
+    """
 
     def __init__(self, k: int, *, group: "distributed.ProcessGroup | None" = None) -> None:
         self.k = integer("k", k)
@@ -90,7 +95,10 @@ class TopKAccuracy(Accumulator):
 
 
 class MacroTopKAccuracy(TopKAccuracy):
-    """macro_topk_accuracy() batch by batch: the mean over classes with samples of their top-k accuracies."""
+    """macro_topk_accuracy() batch by batch: the mean over classes with samples of their top-k accuracies.
+
+    classes: their number, which all batches have, else a ValueError. k: 1 to `classes`. On CUDA every update waits for the device.
+    """
 
     def __init__(self, classes: int, k: int, *, group: "distributed.ProcessGroup | None" = None) -> None:
         self.classes = integer("classes", classes)
@@ -120,6 +128,9 @@ class AverageKAccuracy(Accumulator):
     """average_k_accuracy() batch by batch: the share of samples whose label is in a set, where the sets of all batches hold k classes on
     average. Its threshold depends on all scores, so it keeps them in the main memory: 4 bytes for each sample and class, in compute() those of all
     processes.
+
+    k: above 0, at most the number of classes, which all batches have; need not be whole. average_k_score, strict: as of accuracies(). Wrong values
+    are ValueErrors. On CUDA every update waits for the device.
     """
 
     def __init__(
@@ -131,8 +142,9 @@ class AverageKAccuracy(Accumulator):
         group: "distributed.ProcessGroup | None" = None,
     ) -> None:
         self.k = number("k", k)
-        if not self.k > 0:
+        if not 0 < self.k < math.inf:
             raise ValueError(f"k: expected a number above 0, got {k!r}")
+        check_average_k_score(average_k_score)
         self.average_k_score, self.strict = average_k_score, strict
         super().__init__(group=group)
 
@@ -144,9 +156,11 @@ class AverageKAccuracy(Accumulator):
         """`scores` [samples, classes], finite; `labels` [samples] integers."""
         of_scores, of_labels = scores_and_labels(scores, labels)
         check_size("k", self.k, of_scores)
+        if self._scores and of_scores.dim() == 2 and of_scores.shape[1] != self._scores[0].shape[1]:
+            raise ValueError(f"scores: expected {self._scores[0].shape[1]} classes as in the batches before, got {of_scores.shape[1]}")
         ops.label_ranks(of_scores, of_labels)  # checks them
-        self._scores.append(of_scores.cpu().clone())
-        self._labels.append(of_labels.cpu().clone())
+        self._scores.append(of_scores.to("cpu", copy=True))
+        self._labels.append(of_labels.to("cpu", copy=True))
 
     def compute(self) -> float:
         scores = self._rows(torch.cat(self._scores) if self._scores else torch.empty(0, 0))
@@ -158,7 +172,7 @@ class AverageKAccuracy(Accumulator):
 
 
 class Coverage(Accumulator):
-    """coverage() batch by batch: the share of samples whose set holds their label."""
+    """coverage() batch by batch: the share of samples whose set holds their label. Wrong shapes, and labels that are no class, are ValueErrors."""
 
     def reset(self) -> None:
         self._counts = torch.zeros(2, dtype=torch.int64)
@@ -175,7 +189,7 @@ class Coverage(Accumulator):
 
 def covered(sets: object, labels: object) -> Tensor:
     """[samples] bool: whether each set holds the label. At least one sample."""
-    rows, of_labels = scores_and_labels(sets, labels)
+    rows, of_labels = scores_and_labels(sets, labels, "sets")
     if rows.dtype != torch.bool or rows.dim() != 2 or of_labels.shape != rows.shape[:1] or not len(of_labels):
         raise ValueError(
             f"expected sets [samples, classes] bool and labels [samples], got {list(rows.shape)} {rows.dtype} and {list(of_labels.shape)}"

@@ -32,6 +32,7 @@ class Loss(Settable):
         def __call__(self, *tensors: Tensor, **others: Tensor) -> Tensor: ...
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """The loss [], or [batch] with reduction "none", float64 where `scores` are and else float32. The class says what the arguments are."""
         return self._loss(scores, labels)
 
     def _loss(
@@ -45,12 +46,15 @@ class Loss(Settable):
         step: Tensor | None = None,
         seed: int = 0,
     ) -> Tensor:
-        if not isinstance(scores, Tensor) or not isinstance(labels, Tensor):
-            raise TypeError(f"scores, labels: expected tensors, got {type(scores).__name__} and {type(labels).__name__}")
-        value: Tensor = ops.loss(
+        given = {"scores": scores, "labels": labels}
+        given |= {name: value for name, value in (("scores_multi", scores_multi), ("estimates", estimates), ("noise", noise)) if value is not None}
+        for name, value in given.items():
+            if not isinstance(value, Tensor):
+                raise TypeError(f"{name}: expected a tensor, got {type(value).__name__}")
+        loss: Tensor = ops.loss(
             scores, scores_multi, estimates, labels, noise, step, seed, self._text, self.ignore_index, self.reduction
         )
-        return value
+        return loss
 
     def _keys(self, values: dict[str, Any]) -> dict[str, Any]:
         """The settings among `values` that are keys of the loss' config."""
@@ -117,7 +121,7 @@ class Noised(Loss):
         """`noise`, [batch, num_draws, classes] standard normals unless the loss says otherwise, takes the place of drawn ones."""
         step = self.step
         if self.generator is not None:
-            step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)
+            step = torch.randint(2**32, (), generator=self.generator, device=self.generator.device)
         value = self._loss(scores, labels, noise=noise, step=step, seed=self.seed or 0)
         if self.training and self.generator is None:
             self.step.add_(1)
@@ -146,7 +150,8 @@ class Noised(Loss):
 
     def _load_from_state_dict(self, *args: Any) -> None:
         super()._load_from_state_dict(*args)
-        object.__setattr__(self, "seed", int(self.noise_seed))
+        if self._draws(self.settings()):
+            object.__setattr__(self, "seed", int(self.noise_seed))
 
 
 def _weights(class_weights: object) -> list[float]:

@@ -2,9 +2,10 @@
 
 import json
 import os
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -49,8 +50,37 @@ class NormalisedLinear(nn.Module):
         return F.normalize(features, dim=1) @ F.normalize(self.weight, dim=0)
 
 
+class PreparedNetwork(nn.Module):
+    """A network that the program's own layers compute, on the CPU, in a form of `run.inference`: it has no parameters and no gradient.
+
+    settings: the section `model` of a config, as JSON. size: [classes, channels, height, width]. weights: by the program's names. inference: "fast"
+    or "bf16". problem: why the network is exact instead; empty where it is not. ValueError where these do not fit each other.
+    """
+
+    def __init__(self, settings: str, size: Sequence[int], weights: dict[str, Tensor], inference: str) -> None:
+        super().__init__()
+        self._arguments = settings, size, weights, inference  # copies and pickles build the network from them
+        self._network = torch.classes.settrain.Network(settings, *size, weights, inference)
+        self.problem: str = self._network.problem()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[batch, classes] float32 scores of images [batch, channels, height, width], or of features [batch, width] for head_only, float32 on
+        the CPU; ValueError for others."""
+        if images.dtype != torch.float32 or not images.is_cpu:
+            raise ValueError(f"images: expected float32 on the CPU, got {images.dtype} on {images.device}")
+        scores: Tensor = self._network.scores(images)
+        return scores
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PreparedNetwork, self._arguments
+
+
 class TrainedModel(nn.Module):
-    """A network with settrain's weights, and what is known of its classes. Made by load()."""
+    """A network with settrain's weights, made by load().
+
+    class_names, train_counts, superclass_of: of each class; the last is empty where there are no superclasses. input_size: height and width in pixels.
+    is_sigmoid: whether probabilities are sigmoids. rules: those that `settrain calibrate` made, by name, the default first.
+    """
 
     mean: Tensor
     std: Tensor
@@ -69,7 +99,8 @@ class TrainedModel(nn.Module):
         self.register_buffer("std", torch.tensor(card["std"]).view(-1, 1, 1), persistent=False)
 
     def normalise(self, pixels: Tensor) -> Tensor:
-        """The network's input: [batch, 3, height, width] of pixels, uint8, or float in [0, 1]. Their size should be `input_size`."""
+        """The network's input, float of the shape of `pixels`: [batch, channels, height, width], uint8 or float in [0, 1], whose size should be
+        `input_size`. ValueError for other dtypes."""
         if pixels.dtype == torch.uint8:
             pixels = pixels.to(self.mean.dtype) / 255
         elif not pixels.is_floating_point():
@@ -77,7 +108,8 @@ class TrainedModel(nn.Module):
         return (pixels - self.mean) / self.std
 
     def forward(self, images: Tensor) -> Tensor:
-        """[batch, classes] scores of normalised images: cosines where the head is normalised."""
+        """[batch, classes] scores of normalised images, [batch, channels, height, width] float (of head_only, of features [batch, width]): cosines
+        where the head is normalised."""
         scores: Tensor = self.network(images)
         return scores
 
@@ -87,22 +119,32 @@ class TrainedModel(nn.Module):
         return logits
 
     def probabilities(self, images: Tensor) -> Tensor:
+        """[batch, classes] the softmax of logits(), or its sigmoids where the loss was trained on these."""
         logits = self.logits(images)
         return logits.sigmoid() if self.is_sigmoid else logits.softmax(1)
 
     def sets(self, images: Tensor, rule: str, *, first_image: int = 0) -> Tensor:
         """[batch, classes] bool: the sets of one of `rules`, which `settrain calibrate` made. `first_image`: the number of the batch's first
-        image, which randomised rules draw by; count on from batch to batch."""
+        image, which randomised rules draw by; count on from batch to batch. ValueError for another rule."""
         if rule not in self.rules:
             raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
         return self.rules[rule].sets(self(images), first_image=first_image)
 
 
-def load(path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu") -> TrainedModel:
+def load(
+    path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu", inference: Literal["exact", "fast", "bf16"] = "exact"
+) -> TrainedModel:
     """The model in a file that `settrain export` wrote, in evaluation mode.
 
-    All networks of the program can be loaded. Of two heads it has the one that predicts. Rules that were calibrated on the mean scores of ten
-    crops (eval.crops: ten) are left out, as this model sees one. Stochastic depth is left out of the networks that torchvision and timm lack.
+    All networks of the program can be loaded. A model with two heads keeps the head that predicts. Rules that were calibrated on the mean scores of
+    ten crops (eval.crops: ten) are left out, as this model sees one. In training mode, networks of torchvision and timm have the dropout and
+    stochastic depth that these give them, and the package's own no stochastic depth.
+
+    inference: "exact" is PyTorch's layers in float32, which can be trained on. "fast" and "bf16" answer by the program's layers, as its
+    `run.inference` does, on the CPU alone and without gradients; where fast scores differ by more than 1e-4 from exact ones, or the processor has no
+    instructions for bfloat16, a warning says so and the model is exact. Rules that were calibrated in bf16 and answer otherwise, or the reverse, are
+    warned of; evaluation of a run with train.precision: bf16 counts as bf16.
+
     Needs safetensors, PyYAML and torchvision: pip install '.[models]'; Inception-v4 and Inception-ResNet-v2 need timm. ValueError where the
     file is no such model; also for ONNX graphs, which onnxruntime runs. FileNotFoundError where there is none.
     """
@@ -114,6 +156,10 @@ def load(path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu") 
         )
     if os.path.isdir(place):
         raise ValueError(f"{place!r}: a folder; load() reads the file that `settrain export {place}` writes")
+    if inference not in ("exact", "fast", "bf16"):
+        raise ValueError(f"inference: expected 'exact', 'fast' or 'bf16', got {inference!r}")
+    if inference != "exact" and torch.device(device).type != "cpu":
+        raise ValueError(f"inference: {inference!r} is for the CPU, and the device is {device!s}")
     import yaml  # type: ignore[import-untyped]
     from safetensors import SafetensorError, safe_open
 
@@ -129,11 +175,43 @@ def load(path: "str | os.PathLike[str]", *, device: torch.device | str = "cpu") 
         rules = rules_of(stored, card["score_scale"]) if crops == "center" else {}
         if model["name"] not in HEADS:
             raise ValueError(f"the network {model['name']} is of a later version")
-        network = _network(model, card, weights)
-        network.load_state_dict(weights)
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, yaml.YAMLError) as error:
+        network: nn.Module
+        form, problem = inference, ""
+        if inference != "exact":
+            network = _prepared(model, card, weights, inference)
+            problem = network.problem
+        if inference == "exact" or problem:
+            form, network = "exact", _network(model, card, weights)
+            network.load_state_dict(weights)
+        made = TrainedModel(network, card, stored["temperature"], rules)
+        if rules:
+            _warn_of_form(place, stored, config["train"].get("precision", "float32"), form)
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, yaml.YAMLError) as error:
         raise ValueError(f"{place!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
-    return TrainedModel(network, card, stored["temperature"], rules).to(device).eval()
+    if problem:
+        warnings.warn(f"{place!r}: inference={inference!r}: {problem}; answers are exact", UserWarning, stacklevel=2)
+    return made.to(device).eval()
+
+
+def _prepared(model: dict[str, Any], card: dict[str, Any], weights: dict[str, Tensor], inference: str) -> PreparedNetwork:
+    """The network in that form, or exact where it has a problem."""
+    own = model | {"pretrained": "none"}
+    if "adapter" in own and own["adapter"]["kind"] == "lora":  # it is in the weights
+        own["adapter"] = {"kind": "none"}
+    if own["head"] == "scaled":  # exported as the linear head that gives the same scores
+        own["head"] = "linear"
+    return PreparedNetwork(json.dumps({"model": own}), (len(card["classes"]), card["channels"], *card["input"]), weights, inference)
+
+
+def _warn_of_form(place: str, stored: dict[str, Any], precision: str, form: str) -> None:
+    """Warns where rules were calibrated in bfloat16 and answer otherwise, or the reverse."""
+    calibrated = "bf16" if precision == "bf16" else stored.get("inference", "exact")
+    if not stored["rules"] or calibrated == form or "bf16" not in (calibrated, form):
+        return
+    found = stored.get("inference_differences", {}).get(form)
+    difference = f"; scores of some images that calibrated differed by up to {found:.1e}" if found is not None else ""
+    message = f"{place!r}: its rules were calibrated in {calibrated}, and answer in {form}: their guarantees are for the former{difference}"
+    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _network(model: dict[str, Any], card: dict[str, Any], weights: dict[str, Tensor]) -> nn.Module:

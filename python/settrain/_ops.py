@@ -4,7 +4,7 @@ import math
 import numbers
 import operator
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -39,8 +39,9 @@ def tensor(name: str, values: object, dtype: torch.dtype | None = None) -> Tenso
         array = array.copy()
     try:
         return torch.as_tensor(array, dtype=dtype)
-    except (TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, ValueError) and "'str'" not in str(error):
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        is_of_values = isinstance(error, OverflowError) or "verflow" in str(error)
+        if is_of_values or (isinstance(error, ValueError) and "'str'" not in str(error)):
             raise ValueError(f"{name}: {error}") from None
         raise TypeError(f"{name}: expected a tensor, an array or a list of numbers, got {_shown(values)}") from None
 
@@ -51,20 +52,20 @@ def scores(name: str, values: object) -> Tensor:
     return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
-def scores_and_labels(of_scores: object, of_labels: object) -> tuple[Tensor, Tensor]:
-    """Scores of float32 or float64 and labels of int64, both on the scores' device."""
-    found, labels = scores("scores", of_scores), tensor("labels", of_labels)
+def scores_and_labels(of_scores: object, of_labels: object, name: str = "scores") -> tuple[Tensor, Tensor]:
+    """Scores of float32 or float64, the argument `name`, and labels of int64, both on the scores' device."""
+    found, labels = scores(name, of_scores), tensor("labels", of_labels)
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"labels: expected integers, got {labels.dtype}")
     return found, labels.to(found.device, torch.int64)
 
 
-def label_matrix(values: object, device: torch.device) -> Tensor:
-    """All labels of samples, [samples, classes], as bool on the device; they are bool, or 0 and 1."""
-    sets = tensor("label_sets", values)
+def label_matrix(name: str, values: object, device: torch.device) -> Tensor:
+    """All labels of samples, the argument `name`, [samples, classes], as bool on the device; they are bool, or 0 and 1."""
+    sets = tensor(name, values)
     if sets.dtype != torch.bool:
         if sets.ne(0).logical_and(sets.ne(1)).any():
-            raise ValueError("label_sets: expected bool, or 0 and 1, got other numbers")
+            raise ValueError(f"{name}: expected bool, or 0 and 1, got other numbers")
         sets = sets.ne(0)
     return sets.to(device)
 
@@ -128,6 +129,18 @@ def number(name: str, value: object) -> float:
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         return float(value)
     raise TypeError(f"{name}: expected a number, got {value!r}")
+
+
+def check_average_k_score(value: object) -> None:
+    if value not in ("softmax", "sigmoid", "raw"):
+        raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {value!r}")
+
+
+def numbers_of(name: str, values: object) -> list[float]:
+    """The argument `name`, which is a list of real numbers."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a list of numbers, got {_shown(values)}")
+    return [number(name, value) for value in values]
 
 
 def check_size(name: str, size: float, scores: Tensor) -> None:

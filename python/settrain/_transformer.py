@@ -157,7 +157,7 @@ class VisionTransformer(nn.Module):
             x = torch.cat([*tokens, patches + self.pos_embed], 1)
         x = self.norm(self.blocks(self.norm_pre(x)))
         mean = x[:, self.has_token + self.registers :].mean(1)
-        features = {"token": x[:, 0], "mean": mean, "both": torch.cat([x[:, 0], mean], 1)}[self.pooling]
+        features = x[:, 0] if self.pooling == "token" else mean if self.pooling == "mean" else torch.cat([x[:, 0], mean], 1)
         scores: Tensor = self.head(features @ self.proj if hasattr(self, "proj") else features)
         return scores
 

@@ -1,4 +1,4 @@
-"""What the losses are made of, as differentiable functions of tensors: the top-K functions of Garcin et al. (ICML 2022; thesis, chapter 4)
+"""Building blocks of the losses, as differentiable functions of tensors: the top-K functions of Garcin et al. (ICML 2022; thesis, chapter 4)
 and their smoothed versions, the projection on the top-K simplex (thesis, chapter 6), the elementary symmetric polynomials of Berrada et al.
 (ICLR 2018), and the threshold of average-K classification (thesis, algorithm 1). docs/functional.md has a picture of each.
 
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from settrain._ops import integer, ops, tensor
+from settrain._ops import integer, number, ops, tensor
 from settrain._ops import seed as checked_seed
 
 __all__ = [
@@ -87,19 +87,19 @@ def exact_smoothed_kth_largest(scores: Tensor, k: int, *, epsilon: float, nodes:
     the largest or smallest whatever the noise. A row with a NaN is NaN. On CUDA there is a kernel for k up to 33; larger ones go through
     PyTorch's operations.
     """
-    values: Tensor = ops.exact_topk(_floats(scores), integer("k", k), float(epsilon), integer("nodes", nodes), _wants_gradient(scores))[0]
+    values: Tensor = ops.exact_topk(_floats(scores), integer("k", k), number("epsilon", epsilon), integer("nodes", nodes), _wants_gradient(scores))[0]
     return values
 
 
 def sparse_top_projection(scores: Tensor, k: int | Tensor) -> Tensor:
     """The nearest point q of the top-k simplex {0 <= q <= 1, sum q = k} (thesis eq. 6.13 to 6.15): [batch, classes], q_j = clip(s_j -
     lambda, 0, 1). With k = 1 it is sparsemax. Adding a number to all scores changes nothing. A class whose score is -infinity is masked: it is at 0
-    where k of the others can be at 1.
+    where k of the others can be at 1; where fewer than k are not masked, these are at 1 and q sums to their number.
 
     k: 0 to classes, the same for all rows or [batch] integers. Computed in float64 from sorted breakpoints, without iterations.
 
     Gradient: the product with sparse_top_jacobian(); at kinks, where a class is about to leave 0 or 1, one of the one-sided limits. Ties
-    get equal shares. A row with a NaN or an infinite score is NaN, its gradient too.
+    get equal shares. A row with a NaN or a score of +infinity is NaN, its gradient too.
     """
     scores = _floats(scores)
     projection: Tensor = ops.sparse_top_projection(scores, _ks(k, scores))[0]
@@ -152,7 +152,7 @@ def average_k_threshold(values: Tensor, k: float, *, strict: bool = False) -> Te
 
     It has no gradient: the threshold is found by counting. On CUDA it waits for the device.
     """
-    threshold: Tensor = ops.average_k_threshold(_floats(values, "values").detach(), float(k), strict)
+    threshold: Tensor = ops.average_k_threshold(_floats(values, "values").detach(), number("k", k), strict)
     return threshold
 
 
@@ -172,12 +172,12 @@ def _ks(k: int | Tensor, scores: Tensor) -> Tensor:
             raise TypeError(f"k: expected integers, got {k.dtype}")
         return k.to(scores.device, torch.int64)
     try:
-        number = operator.index(k)
+        size = operator.index(k)
     except TypeError:
         raise TypeError(f"k: expected an integer or [batch] integers, got {k!r}") from None
-    if scores.dim() == 2 and not 0 <= number <= scores.shape[1]:  # the operator would have to wait for a GPU to see it
-        raise ValueError(f"k: expected 0 to {scores.shape[1]}, got {number}")
-    return torch.full(scores.shape[:1], number, dtype=torch.int64, device=scores.device)
+    if scores.dim() == 2 and not 0 <= size <= scores.shape[1]:  # the operator would have to wait for a GPU to see it
+        raise ValueError(f"k: expected 0 to {scores.shape[1]}, got {size}")
+    return torch.full(scores.shape[:1], size, dtype=torch.int64, device=scores.device)
 
 
 def _sampled(
@@ -209,7 +209,7 @@ def _sampled(
         step,
         0 if seed is None else checked_seed(seed),
         integer("k", k),
-        float(epsilon),
+        number("epsilon", epsilon),
         integer("num_draws", num_draws),
         sum,
         _wants_gradient(scores),

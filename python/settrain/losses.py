@@ -58,22 +58,33 @@ Epsilon = float | Literal["auto"]
 
 
 class SmoothableHinge(Noised, WeightedLoss):
-    """A hinge whose rank may be smoothed by noise. Without smoothing it draws nothing, no seed either."""
+    """A hinge whose rank may be smoothed by noise. Without smoothing it draws nothing, no seed either, and seed, generator and
+    smoothing_num_draws are refused."""
 
     smoothing_epsilon: float = 0.0
     smoothing_num_draws: int = 10
 
     def __post_init__(self) -> None:
-        given = self.seed is not None, self.generator is not None
+        given = {name: getattr(self, name) != getattr(SmoothableHinge, name) for name in ("seed", "generator", "smoothing_num_draws")}
         super().__post_init__()
-        for name, is_given in zip(("seed", "generator"), given):
-            if is_given and not self.smoothing_epsilon:
-                raise ValueError(f"{name}: without an effect, since smoothing_epsilon is 0")
+        for name, is_given in given.items():
+            if is_given:
+                self._check_smoothed(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_is_made" in self.__dict__ and name in ("seed", "generator", "smoothing_num_draws"):
+            self._check_smoothed(name)
+        super().__setattr__(name, value)
+
+    def _check_smoothed(self, name: str) -> None:
+        if not self.smoothing_epsilon:
+            raise ValueError(f"{name}: without an effect, since smoothing_epsilon is 0")
 
     def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
-        """`noise`: [batch, smoothing_num_draws, classes] standard normals in place of drawn ones, with smoothing only."""
-        if noise is not None and not self.smoothing_epsilon:
-            raise ValueError("noise: without an effect, since smoothing_epsilon is 0")
+        """`noise`: [batch, smoothing_num_draws, classes], or classes - 1 where the class says so, standard normals in place of drawn ones; only
+        with smoothing."""
+        if noise is not None:
+            self._check_smoothed("noise")
         return super().forward(scores, labels, noise)
 
     def _draws(self, values: dict[str, Any]) -> bool:
@@ -83,8 +94,6 @@ class SmoothableHinge(Noised, WeightedLoss):
         keys = super()._keys(values)
         if values["smoothing_epsilon"]:
             return keys
-        if values["smoothing_num_draws"] != SmoothableHinge.smoothing_num_draws:
-            raise ValueError("smoothing_num_draws: without an effect, since smoothing_epsilon is 0")
         return {name: value for name, value in keys.items() if not name.startswith("smoothing_")}
 
 

@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from settrain._accumulators import AverageKAccuracy, AverageKScore, Coverage, MacroTopKAccuracy, TopKAccuracy, covered
-from settrain._ops import check_size, counts, integer, integers, label_matrix, number, ops, scores_and_labels, tensor
+from settrain._ops import (
+    check_average_k_score,
+    check_size,
+    counts,
+    integer,
+    integers,
+    label_matrix,
+    number,
+    numbers_of,
+    ops,
+    scores_and_labels,
+    tensor,
+)
 from settrain._ops import scores as checked_scores
 
 __all__ = [
@@ -90,15 +102,14 @@ def label_set_accuracies(
     ks, means = _sizes(of_scores, k, average_k, average_k_score)
     others = _threshold_scores(threshold_scores, of_scores)
     names, values = ops.label_set_accuracies(
-        of_scores, label_matrix(label_sets, of_scores.device), ks, means, average_k_score, strict, others
+        of_scores, label_matrix("label_sets", label_sets, of_scores.device), ks, means, average_k_score, strict, others
     )
     return dict(zip(names, values))
 
 
 def _sizes(scores: Tensor, k: Sequence[int], average_k: Sequence[float], average_k_score: AverageKScore) -> tuple[list[int], list[float]]:
-    if average_k_score not in ("softmax", "sigmoid", "raw"):
-        raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
-    ks, means = integers("k", k), [number("average_k", size) for size in average_k]
+    check_average_k_score(average_k_score)
+    ks, means = integers("k", k), numbers_of("average_k", average_k)
     for name, sizes in (("k", ks), ("average_k", means)):
         for size in sizes:
             check_size(name, size, scores)
@@ -108,7 +119,7 @@ def _sizes(scores: Tensor, k: Sequence[int], average_k: Sequence[float], average
 
 
 def _threshold_scores(values: object | None, scores: Tensor) -> Tensor | None:
-    return None if values is None else tensor("threshold_scores", values, scores.dtype).to(scores.device)
+    return None if values is None else tensor("threshold_scores", values, scores.dtype).detach().to(scores.device)
 
 
 def topk_accuracy(scores: object, labels: object, k: int) -> float:
@@ -150,8 +161,7 @@ def average_k_thresholds(values: object, k: Sequence[float], *, strict: bool = F
 
     strict: values that equal the threshold are not in the set, so that sets hold at most k classes on average (eq. 3.5).
     """
-    of_values = tensor("values", values).detach()
-    sizes = [number("k", size) for size in k]
+    of_values, sizes = checked_scores("values", values), numbers_of("k", k)
     for size in sizes:
         check_size("k", size, of_values)
     found: list[float] = ops.average_k_thresholds(of_values, sizes, strict)
@@ -159,7 +169,7 @@ def average_k_thresholds(values: object, k: Sequence[float], *, strict: bool = F
 
 
 def returned_classes(values: object, threshold: float, *, strict: bool = False) -> Tensor:
-    """The sets of a threshold: bool of the shape of `values`, exact for float32 values too."""
+    """The sets of a threshold: bool of the shape of `values`, which are of any floating dtype, exact for float32 values too."""
     sets: Tensor = ops.returned_classes(tensor("values", values).detach(), number("threshold", threshold), strict)
     return sets
 

@@ -39,7 +39,7 @@ import torch
 from torch import Tensor
 from typing_extensions import NotRequired, TypedDict
 
-from settrain._ops import counts, integer, integers, label_matrix, ops, scores_and_labels, tensor, word
+from settrain._ops import counts, integer, integers, label_matrix, number, ops, scores_and_labels, tensor, word
 from settrain._ops import scores as checked_scores
 from settrain._ops import seed as checked_seed
 
@@ -47,7 +47,7 @@ __all__ = ["CalibratedRule", "Quality", "calibrate", "load", "quality"]
 
 
 class CalibratedRule:
-    """A rule, and what calibration came to. Its text, str(rule), keeps every bit: CalibratedRule(text) == rule.
+    """A calibrated rule. Its text, str(rule), keeps every bit: CalibratedRule(text) == rule.
 
     name, guarantee, notes, num_images: of the rule, its promise, remarks, and the images that calibrated it. score_scale, temperature: scores are
     multiplied by the one and divided by the other before the rule sees them; both are 1 unless the program stored others with it. place: the name
@@ -55,8 +55,9 @@ class CalibratedRule:
     """
 
     def __init__(self, text: str) -> None:
+        content = word("text", text)
         try:
-            facts = json.loads(word("text", text))
+            facts = json.loads(content)
             if "rules" in facts:
                 raise ValueError("this is a file of rules, which settrain.sets.load(path) reads")
             self.name: str = facts["rule"]
@@ -83,9 +84,12 @@ class CalibratedRule:
     def sets(self, scores: object, *, probabilities: bool = False, first_image: int = 0) -> Tensor:
         """[images, classes] bool, on the scores' device.
 
-        scores: [images, classes] finite logits; with `probabilities` their softmax, or their sigmoids for a rule of these. first_image: the number of
-        the first, on which randomised rules depend.
+        scores: [images, classes] finite logits; with `probabilities` their softmax, or their sigmoids for a rule of these, before any temperature
+        (TrainedModel.probabilities() is after it). A rule with a score_scale takes no probabilities: a ValueError. first_image: the number of the
+        first, on which randomised rules depend.
         """
+        if probabilities and self.score_scale != 1:
+            raise ValueError(f"probabilities: this rule multiplies scores by {self.score_scale}, so it takes the model's scores alone")
         logits = _logits(scores, probabilities, self._is_sigmoid)
         scaled = logits if self.score_scale == self.temperature == 1 else logits * self.score_scale / self.temperature
         sets: Tensor = ops.sets_of(scaled, self._text, integer("first_image", first_image))
@@ -128,11 +132,11 @@ def _logits(scores: object, are_probabilities: bool, are_sigmoids: bool) -> Tens
     return logs - (1 - p).clamp_min(torch.finfo(torch.float64).tiny).log() if are_sigmoids else logs
 
 
-def _scores_and_labels(scores: object, labels: object) -> tuple[Tensor, Tensor]:
+def _scores_and_labels(scores: object, labels: object, name: str = "scores") -> tuple[Tensor, Tensor]:
     if tensor("labels", labels).dim() != 2:
-        return scores_and_labels(scores, labels)
-    numbers = checked_scores("scores", scores)
-    return numbers, label_matrix(labels, numbers.device)
+        return scores_and_labels(scores, labels, name)
+    numbers = checked_scores(name, scores)
+    return numbers, label_matrix("labels", labels, numbers.device)
 
 
 def calibrate(
@@ -169,8 +173,8 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
     """The rules that `settrain calibrate` made, by name, the default first: of a file RUN/rules-CHECKPOINT.json, of the only such file of a run's
     folder, or of a file that `settrain export` wrote.
 
-    Their temperature is in them, and of an exported file also the scale of its loss: `rule.sets()` takes the model's scores. Of a rule file with a
-    loss that has a scale (cosines), the scores must have been multiplied by it. place: the name of a place that `settrain calibrate --prior` or
+    Their temperature is in them, and in an exported file also the scale of its loss: `rule.sets()` takes the model's scores. If the file is a rule
+    file and the loss has a scale (cosines), multiply the scores by it first. place: the name of a place that `settrain calibrate --prior` or
     `--shift` made rules for, in place of those for no place. ValueError where the file has no rules, or none for the place; OSError where it
     cannot be read.
     """
@@ -181,18 +185,20 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
             found = ", ".join(one.name for one in files) or "none; `settrain calibrate RUN` writes one"
             raise ValueError(f"{str(file)!r}: expected one file rules-CHECKPOINT.json, got {found}")
         file = files[0]
-    content, score_scale = file.read_bytes(), 1.0
+    score_scale = 1.0
     try:
         if file.suffix == ".safetensors":
-            (length,) = struct.unpack("<Q", content[:8])
-            metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+            with file.open("rb") as stream:
+                (length,) = struct.unpack("<Q", stream.read(8))
+                metadata = json.loads(stream.read(length))["__metadata__"]
             score_scale = json.loads(metadata["card"])["score_scale"]
-            content = metadata["rules"].encode()
-        stored = json.loads(content)
+            stored = json.loads(metadata["rules"])
+        else:
+            stored = json.loads(file.read_bytes())
         places = [of_place["name"] for of_place in stored.get("places", [])]
         if place is None or place in places:
             return rules_of(stored, score_scale, place)
-    except (KeyError, TypeError, ValueError, struct.error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, MemoryError, OverflowError, struct.error) as error:
         raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {error!r}") from None
     raise ValueError(f"place: expected one of {places}, for which {str(file)!r} has rules, got {place!r}")
 
@@ -237,11 +243,13 @@ def quality(
     """How good sets are: coverage with its 95 % Wilson interval, sizes, coverage of classes, and the gaps to what was wanted.
 
     sets: [images, classes] bool. labels: [images], or all labels of each image, [images, classes] bool or 0 and 1: coverage is then the mean
-    share of an image's labels that its set holds. rule: has the coverage that was wanted. train_counts: [classes], for few_, medium_ and
+    share of an image's labels that its set holds. rule: has the coverage that was wanted; otherwise wanted_coverage, a share. train_counts: [classes], for few_, medium_ and
     many_coverage.
     """
     if rule is not None:
+        if not math.isnan(wanted_coverage):
+            raise ValueError("wanted_coverage: without an effect, since there is a rule")
         wanted_coverage = rule.wanted_coverage
-    rows, of_labels = _scores_and_labels(sets, labels)
-    found: Quality = json.loads(ops.set_quality(rows, of_labels, float(wanted_coverage), counts("train_counts", train_counts)))
+    rows, of_labels = _scores_and_labels(sets, labels, "sets")
+    found: Quality = json.loads(ops.set_quality(rows, of_labels, number("wanted_coverage", wanted_coverage), counts("train_counts", train_counts)))
     return found

@@ -139,7 +139,7 @@ class TextTable : public PredictionWriter {
     for (size_t i = 0; i < all.size() && i < kShownMembers; ++i) {
       const auto place = static_cast<size_t>(all[i]);
       const std::string& name = (by_nodes ? maker_.node_names() : maker_.names())[place];
-      const bool is_inner = by_nodes && place >= maker_.names().size();
+      const bool is_inner = by_nodes && maker_.node_ranks()[place] != maker_.node_ranks().front();
       text += fmt::format("{}{}{} {:.2f}", i == 0 ? "" : ", ", name,
                           is_inner ? fmt::format(" ({})", maker_.node_ranks()[place]) : "", probabilities[i]);
       if (!by_nodes && !set.p_values.empty()) text += fmt::format(" (p {:.3f})", set.p_values[i]);

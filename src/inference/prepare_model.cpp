@@ -1,9 +1,6 @@
 #include "src/inference/prepare_model.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/randn.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
@@ -17,18 +14,10 @@
 namespace settrain {
 namespace {
 
-constexpr double kMostDifference = 1e-4;  // of scores, relative to the largest above 1
 constexpr const char* kKey = "run.inference";
-
-at::Tensor random_scores(Model& model, const ModelContext& input, const ComputePolicy& policy) {
-  const at::Tensor images = at::randn({1, input.channels, input.height, input.width},
-                                      at::detail::createCPUGenerator(/*seed_val=*/1), at::TensorOptions(at::kFloat));
-  return forward(model, images, policy).scores;
-}
 
 // The form that the model is then prepared in. It has its weights.
 InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& input, const ComputePolicy& policy) {
-  const c10::InferenceMode inference;
   model.eval();
   if (wanted == InferenceForm::kBf16 && !has_form(wanted, policy)) {
     log::warning(fmt::format("[model] {}: bf16: {} has no such form; answers are exact", kKey,
@@ -36,23 +25,13 @@ InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& i
   }
   if (wanted == InferenceForm::kExact || !has_form(wanted, policy)) return InferenceForm::kExact;
   if (wanted == InferenceForm::kBf16) {
+    const c10::InferenceMode inference;
     model.prepare(wanted);
     return wanted;
   }
-  const at::Tensor exact = random_scores(model, input, policy);
-  model.prepare(wanted);
-  const at::Tensor difference = (random_scores(model, input, policy) - exact).abs();
-  const double most = difference.max().item<double>(), scale = exact.abs().max().item<double>();
-  if (most <= kMostDifference * std::max(1.0, scale)) {
-    model.prepare(wanted);  // anew, since the first images that a layer sees lay its weights out
-    return wanted;
-  }
-  model.prepare(InferenceForm::kExact);
-  log::warning(
-      fmt::format("[model] {}: fast: scores of a random image {}; answers are exact", kKey,
-                  at::isfinite(exact).all().item<bool>()
-                      ? fmt::format("differ by {:.1e} from the exact ones, of which the largest is {:.1e}", most, scale)
-                      : "are not finite"));
+  const std::string problem = prepare_fast(model, input, policy.device);
+  if (problem.empty()) return wanted;
+  log::warning(fmt::format("[model] {}: fast: {}; answers are exact", kKey, problem));
   return InferenceForm::kExact;
 }
 

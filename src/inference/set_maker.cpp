@@ -221,13 +221,22 @@ void SetMaker::add_taxonomy(const TrainedModel& model) {
     throw ConfigError(
         fmt::format("the classes of '{}' have no taxonomy (data.taxonomy) to roll sets up in", model.file.string()));
   }
-  tree_.emplace(taxonomy.parent, taxonomy.num_classes());
-  node_names_ = names_;
-  node_names_.insert(node_names_.end(), taxonomy.names.begin(), taxonomy.names.end());
-  node_names_.back() = "all classes";
-  for (const int64_t rank : taxonomy.rank) {
-    const bool is_root = rank == std::ssize(taxonomy.ranks);
-    node_ranks_.push_back(is_root ? "root" : taxonomy.ranks[static_cast<size_t>(rank)]);
+  const std::vector<std::vector<std::string>> all_paths = paths_of(taxonomy);
+  std::vector<std::vector<std::string>> paths;
+  for (size_t c = 0; c < names_.size(); ++c) {
+    const bool occurs = prior_.empty() || prior_[c] > 0;
+    leaf_of_.push_back(occurs ? std::ssize(paths) : -1);
+    if (!occurs) continue;
+    paths.push_back(all_paths[c]);
+    node_names_.push_back(names_[c]);
+  }
+  const Taxonomy here = make_taxonomy(taxonomy.ranks, paths);
+  tree_.emplace(here.parent, here.num_classes());
+  node_names_.insert(node_names_.end(), here.names.begin(), here.names.end());
+  node_names_.back() = prior_.empty() ? "all classes" : "all classes of the place";
+  for (const int64_t rank : here.rank) {
+    const bool is_root = rank == std::ssize(here.ranks);
+    node_ranks_.push_back(is_root ? "root" : here.ranks[static_cast<size_t>(rank)]);
   }
 }
 
@@ -264,6 +273,21 @@ at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
   return result;
 }
 
+// Adds the nodes that cover the set. `p` [classes] probabilities.
+void SetMaker::roll_up(PredictedSet& set, const double* p, int64_t most) const {
+  std::vector<double> leaf_p(static_cast<size_t>(tree_->classes()));
+  for (size_t c = 0; c < leaf_of_.size(); ++c) {
+    if (leaf_of_[c] >= 0) leaf_p[static_cast<size_t>(leaf_of_[c])] = p[c];
+  }
+  std::vector<int64_t> wanted;
+  for (const int64_t c : set.members) wanted.push_back(leaf_of_[static_cast<size_t>(c)]);
+  const std::vector<double> mass = tree_->masses(leaf_p.data());
+  set.nodes = tree_->cover(wanted, mass, most);
+  std::ranges::stable_sort(set.nodes, std::greater<>(), [&](int64_t node) { return mass[static_cast<size_t>(node)]; });
+  for (const int64_t node : set.nodes)
+    set.node_probabilities.push_back(static_cast<float>(mass[static_cast<size_t>(node)]));
+}
+
 std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& given, int64_t first_number) const {
   const at::Tensor scores = offsets_.empty() ? given : with_offsets(given, offsets_);
   const bool by_superclass = !superclass_of_.empty();
@@ -296,12 +320,7 @@ std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& gi
         set.is_unknown = judges && *std::max_element(of_image, of_image + count) <= form_.unknown;
       }
       if (!tree_ || most_nodes(rule.rule) == 0 || set.members.empty()) continue;
-      const std::vector<double> mass = tree_->masses(p);
-      set.nodes = tree_->cover(set.members, mass, most_nodes(rule.rule));
-      std::ranges::stable_sort(set.nodes, std::greater<>(),
-                               [&](int64_t node) { return mass[static_cast<size_t>(node)]; });
-      for (const int64_t node : set.nodes)
-        set.node_probabilities.push_back(static_cast<float>(mass[static_cast<size_t>(node)]));
+      roll_up(set, p, most_nodes(rule.rule));
     }
     is_judged = is_judged || judges;
   }

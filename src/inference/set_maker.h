@@ -18,7 +18,7 @@ namespace settrain {
 struct PredictedSet {
   std::vector<int64_t> members;  // classes, or superclasses
   std::vector<float> probabilities;
-  std::vector<int64_t> nodes{};  // of the taxonomy, where the answer is given by nodes; in preorder
+  std::vector<int64_t> nodes{};  // places in SetMaker::node_names(), where the answer is given by nodes; by probability
   std::vector<float> node_probabilities{};
   std::vector<double> p_values{};  // [members], where they are asked for
   bool is_unknown = false;         // no class has a p-value above AnswerForm::unknown
@@ -31,7 +31,7 @@ struct AnswerForm {
   /// their sets.
   bool by_superclass = false;
   /// Each set also as the at most so many nodes of the taxonomy that cover it (NodeCover::cover()); 0: only the sets of
-  /// conformal:tree, by the nodes that it allows.
+  /// conformal:tree, by the nodes that it allows. At a place the taxonomy has only the classes that occur there.
   int64_t roll_up = 0;
   /// A file with the classes that occur at a place, or with their prior there (read_place()); or empty. Conformal rules
   /// are then those of for_place(), and top and error leave out the classes that do not occur. `prior` may also be the
@@ -62,7 +62,7 @@ class SetMaker {
   const std::vector<std::string>& place_notes() const { return place_notes_; }
   /// Whether some sets are given by nodes of the taxonomy.
   bool has_nodes() const { return tree_.has_value(); }
-  /// [nodes of the taxonomy] names and ranks; empty where no set is given by nodes.
+  /// [nodes of the taxonomy] names and ranks, those of classes first; empty where no set is given by nodes.
   const std::vector<std::string>& node_names() const { return node_names_; }
   const std::vector<std::string>& node_ranks() const { return node_ranks_; }
 
@@ -72,6 +72,7 @@ class SetMaker {
 
  private:
   void add_taxonomy(const TrainedModel& model);
+  void roll_up(PredictedSet& set, const double* p, int64_t most) const;
   void go_to_place(const TrainedModel& model, const CalibratedPlace* named);
   void check_place_file(const TrainedModel& model) const;
   void check_p_values() const;
@@ -90,6 +91,7 @@ class SetMaker {
   std::vector<double> offsets_{};  // [classes] of the scores there; empty: none
   std::vector<std::string> place_notes_{};
   std::optional<NodeCover> tree_;
+  std::vector<int64_t> leaf_of_;  // [classes] each class' leaf; -1 where it does not occur at the place
   std::vector<std::string> node_names_, node_ranks_;
 };
 

@@ -175,14 +175,6 @@ void seed_aten(uint64_t seed, SeedUse use, int64_t step, int64_t micro_batch) {
   at::manual_seed((uint64_t{words[0]} << 32) | words[1]);
 }
 
-bool bf16_is_emulated(at::Device device) {
-#ifdef __x86_64__
-  return device.is_cpu() && !__builtin_cpu_supports("avx512bf16");
-#else
-  return false;
-#endif
-}
-
 void forbid_tf32() {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);

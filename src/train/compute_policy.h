@@ -59,9 +59,6 @@ struct ComputePolicy {
 /// left out where the device is not there. Forbids TF32.
 ComputePolicy make_compute_policy(const TrainOptions& options, at::Device device, const Normalisation& normalisation);
 
-/// Whether bf16 costs time there instead of saving it: a CPU without instructions for it.
-bool bf16_is_emulated(at::Device device);
-
 /// From now on float32 means float32 in this process: ATen would let cuDNN round the inputs of convolutions to 10 bits
 /// (TF32).
 void forbid_tf32();

@@ -127,6 +127,11 @@ class Predict(ProgramTest):
                 self.assertEqual(one["sets"][rules[1]]["classes"], other["sets"][rules[1]]["classes"], other["path"])
         self.assertLess(at_the_threshold, len(own) / 4)
 
+    def test_metrics_are_of_the_exact_form(self):
+        told = self.run_program("eval", "runs/trees", "--set", "run.inference=bf16", expect=2).stderr
+        self.assertIn("--set run.inference: metrics are of the exact form", told)
+        self.run_program("eval", "runs/trees", "--set", "run.inference=exact", "--device", "cpu")
+
     def test_randomised_rules_draw_by_the_row(self):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:aps(randomised=true):0.2", "--device", "cpu")
         rule = ("--rule", "conformal:aps(randomised=true):0.2")

@@ -142,6 +142,31 @@ TEST_CASE("sets are rolled up to the nodes that cover them") {
   CHECK(of_tree(scores(), 0)[0][0].nodes == Members{0});
 }
 
+TEST_CASE("at a place sets are rolled up to nodes of the classes that occur there") {
+  const test::TemporaryFolder folder;
+  TrainedModel model = four_classes();
+  model.card.class_names.emplace_back("e");
+  model.card.taxonomy =
+      make_taxonomy({"species", "genus", "family"}, {{"g", "f"}, {"g", "f"}, {"g", "f"}, {"h", "f"}, {"h", "k"}});
+  const at::Tensor given = at::tensor({0.4F, 0.3F, 0.05F, 0.2F, 0.05F}).log().unsqueeze(0);
+  const auto answer = [&](const char* list, int64_t most) {
+    const SetMaker maker(model, {"top:2"},
+                         {.roll_up = most, .only = folder.write("flora.txt", std::string(list)).string()});
+    const PredictedSet set = maker(given, 0)[0][0];
+    std::vector<std::string> names;
+    for (const int64_t node : set.nodes) names.push_back(maker.node_names()[static_cast<size_t>(node)]);
+    CHECK(names.size() == set.node_probabilities.size());
+    return std::pair(names, set.node_probabilities.at(0));
+  };
+  using Names = std::vector<std::string>;
+  // The family f is a and d alone where b and c do not occur.
+  CHECK(answer("a\nd\ne\n", 2) == std::pair(Names{"f"}, 0.6F));
+  CHECK(answer("a\nd\ne\n", 1) == std::pair(Names{"f"}, 0.6F));
+  CHECK(answer("a\nd\n", 1) == std::pair(Names{"f"}, 0.6F));
+  CHECK(answer("a\nb\nd\n", 1) == std::pair(Names{"g"}, 0.7F));
+  CHECK(answer("b\ne\n", 1) == std::pair(Names{"all classes of the place"}, 0.35F));
+}
+
 TEST_CASE("at a place no set has a class that does not occur") {
   const test::TemporaryFolder folder;
   const std::string only = folder.write("flora.txt", std::string("b\nd\nyew\n")).string(),

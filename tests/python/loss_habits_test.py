@@ -98,6 +98,44 @@ class Inputs(LossTest):
 
         self.for_each(check)
 
+    def test_narrow_labels_do_not_wrap_the_ignored_one_around(self):
+        scores = torch.randn(4, 200, generator=torch.Generator().manual_seed(1))
+        labels = torch.tensor([156, 0, 1, 199])  # 156 is -100 in eight bits
+        for loss in (losses.CrossEntropy(), losses.CrossEntropy(ignore_index=300)):
+            self.assertTrue(torch.equal(loss(scores, labels.to(torch.uint8)), loss(scores, labels)))
+
+    def test_soft_labels_with_margins_that_exceed_float32(self):
+        loss = losses.LDAM([1, 10**8], max_margin=0.5, scale=1000.0, reduction="none")
+        scores = torch.tensor([[1.0, -1.0], [0.2, 0.1], [-1.0, 1.0]], requires_grad=True)
+        hard = loss(scores, torch.tensor([0, 0, 1]))
+        soft = loss(scores, torch.eye(2)[[0, 0, 1]])
+        self.assert_close(soft, hard.detach(), 1e-5)
+        (gradient,) = torch.autograd.grad(soft.sum(), scores)
+        (expected,) = torch.autograd.grad(hard.sum(), scores)
+        self.assert_close(gradient, expected, 1e-3)
+
+    def test_soft_labels_of_classes_without_images(self):
+        scores, shares = torch.zeros(2, 3), torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5]])
+        for kind in (losses.LogitAdjusted, losses.BalancedSoftmax):
+            self.assertTrue(kind([5, 0, 1])(scores, shares).isfinite())
+            with self.assertRaisesRegex(ValueError, r"^labels.1.: class 2 has no training image"):
+                kind([5, 1, 0])(scores, shares)
+
+    def test_what_smoothing_alone_takes(self):
+        for name, value in (("seed", 3), ("generator", torch.Generator()), ("smoothing_num_draws", 4)):
+            loss = losses.TopKHinge(k=2)
+            with self.assertRaisesRegex(ValueError, f"{name}: without an effect, since smoothing_epsilon is 0"):
+                setattr(loss, name, value)
+            with self.assertRaisesRegex(ValueError, f"{name}: without an effect, since smoothing_epsilon is 0"):
+                losses.TopKHinge(k=2, **{name: value})
+        loss.smoothing_epsilon = 0.1
+        loss.smoothing_num_draws = 4
+        loss.smoothing_epsilon = 0.0
+        loss.load_state_dict(losses.TopKHinge(k=2).state_dict())
+        loss = losses.TopKHinge(k=2)
+        loss.load_state_dict(losses.TopKHinge(k=2).state_dict())
+        self.assertIsNone(loss.seed)
+
     def test_ignored_samples_take_no_part(self):
         def check(loss):
             scores, labels = drawn()

@@ -124,6 +124,10 @@ class Accuracies(TensorTest):
             (lambda: metrics.average_k_thresholds(scores, (13,)), "^k: expected at most 12"),
             (lambda: metrics.topk_accuracy([[1.0, 2.0], [1.0]], [0, 1], 1), "^scores: "),
             (lambda: metrics.topk_accuracy(scores, labels, 2**64), "^k: expected an integer of 64 bits"),
+            (lambda: metrics.topk_accuracy(scores, [2**70] * 20, 1), "^labels: "),
+            (lambda: metrics.AverageKAccuracy(2, average_k_score="logits"), "^average_k_score: expected"),
+            (lambda: metrics.AverageKAccuracy(math.inf), "^k: expected a number above 0"),
+            (lambda: [of_batches.update(scores[:, :classes], labels * 0) for of_batches in [metrics.AverageKAccuracy(2)] for classes in (12, 5)], "^scores: expected 12 classes"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
@@ -140,6 +144,7 @@ class Accuracies(TensorTest):
             (lambda: metrics.topk_accuracy(scores, "0", 1), "^labels: expected a tensor"),
             (lambda: metrics.accuracies(scores, labels, train_counts={0: 1}), "^train_counts: expected whole numbers, got dict"),
             (lambda: metrics.average_k_accuracy(scores, labels, "2"), "^k: expected a number, got '2'"),
+            (lambda: metrics.accuracies(scores, labels, average_k=5), "^average_k: expected a list of numbers, got int 5"),
         ]
         for call, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(TypeError, message):

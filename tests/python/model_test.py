@@ -8,6 +8,7 @@ import pathlib
 import pickle
 import subprocess
 import tempfile
+import warnings
 
 import numpy
 import torch
@@ -16,6 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import settrain
+from settrain._model import PreparedNetwork
 
 CONFIG = """
 data: {name: image_folder, root: pictures, pipeline: cifar, input_size: 32, batch_size: 4, workers: 1, calibration_share: 0.5}
@@ -82,7 +84,33 @@ class Load(TensorTest):
         for same in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
             self.assertTrue(torch.equal(same.probabilities(images), probabilities))
         self.check_rules(path, model, images, sets)
+        self.check_forms(path, images, probabilities, sets)
         return model
+
+    def check_forms(self, path, images, probabilities, sets):
+        """settrain.load(inference="fast") and "bf16" answer as the exact network does, by the program's layers."""
+        fast = settrain.load(path, inference="fast")
+        self.assertIsInstance(fast.network, PreparedNetwork)
+        self.assertEqual(list(fast.parameters()), [])
+        found = fast.probabilities(images)
+        self.assertFalse(found.requires_grad)
+        self.assert_close(found, probabilities, 1e-4)
+        self.assertTrue(torch.equal(fast.sets(images, RULE), sets))
+        for same in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+            self.assertTrue(torch.equal(same.probabilities(images), found))
+        with self.assertRaisesRegex(ValueError, "images: expected float32 on the CPU, got torch.float64"):
+            fast(images.double())
+        for batch in (1, 3):
+            self.assert_close(fast.probabilities(images[:batch]), probabilities[:batch], 1e-4)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            half = settrain.load(path, inference="bf16")
+        if half.network.problem:
+            self.assertEqual([str(one.message).partition("inference=")[2] for one in told], ["'bf16': the processor has no instructions for bfloat16; answers are exact"])
+            return
+        self.assertRegex(str(told[0].message), "its rules were calibrated in fast, and answer in bf16: their guarantees are for the former; scores of some images that calibrated differed by up to [0-9]")
+        self.assertFalse(torch.equal(half.probabilities(images), probabilities))
+        self.assert_close(half.probabilities(images), probabilities, 0.05)
 
     def check_rules(self, path, model, images, sets):
         """settrain.sets.load() of the exported file, of the run's folder and of its file of rules."""
@@ -121,12 +149,7 @@ class Load(TensorTest):
         self.check("model.name=densenet", "model.depth=10", "model.growth=4", "model.bc=false")
 
     def test_a_transformer_with_an_adapter(self):
-        size = ("model.name=vit", "model.patch=8", "model.width=24", "model.depth=2", "model.heads=3", "model.layer_scale=0.1", "optimizer.name=adamw", "optimizer.lr=0.01")
-        self.export(size)
-        (self.folder / "runs/run").rename(self.folder / "runs/first")
-        (self.folder / "model.safetensors").unlink()
-        body = "model.pretrained=runs/first/checkpoints/last.safetensors"
-        model = self.check(*size, body, "model.adapter.kind=adaptformer", "model.adapter.scale=2", "model.trainable=[adapter, head]")
+        model = self.second_stage("model.adapter.kind=adaptformer", "model.adapter.scale=2", "model.trainable=[adapter, head]", layer_scale=0.1)
         self.assertGreater(model.network.blocks[0].mlp.adaptformer.up.weight.abs().max().item(), 0)
 
     def test_rules_for_a_place(self):
@@ -169,6 +192,43 @@ class Load(TensorTest):
             settrain.load(self.folder / "plants.onnx")
         with self.assertRaises(FileNotFoundError):
             settrain.load(self.folder / "missing.safetensors")
+
+    def test_forms_that_cannot_be_had(self):
+        path = self.export(["model.name=resnet8"])
+        with self.assertRaisesRegex(ValueError, "inference: expected 'exact', 'fast' or 'bf16', got 'quick'"):
+            settrain.load(path, inference="quick")
+        with self.assertRaisesRegex(ValueError, "inference: 'fast' is for the CPU, and the device is cuda"):
+            settrain.load(path, inference="fast", device="cuda")
+        with safe_open(path, framework="pt") as file:
+            weights, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()
+        weights["fc.weight"] *= 3e38
+        save_file(weights, path, metadata)
+        with self.assertWarnsRegex(UserWarning, "inference='fast': scores of a random image are not finite; answers are exact"):
+            model = settrain.load(path, inference="fast")
+        self.assertNotIsInstance(model.network, PreparedNetwork)
+        del weights["fc.weight"]
+        save_file(weights, path, metadata)
+        with self.assertRaisesRegex(ValueError, "no model that settrain exported.*fc.weight: its weights are missing"):
+            settrain.load(path, inference="fast")
+
+    def test_rules_of_another_precision(self):
+        path = self.export(["model.name=resnet8", "train.precision=bf16"])
+        with self.assertWarnsRegex(UserWarning, "its rules were calibrated in bf16, and answer in exact"):
+            settrain.load(path)
+
+    def second_stage(self, *settings, layer_scale=0):
+        """check() of a small transformer that goes on from another one's weights."""
+        size = ("model.name=vit", "model.patch=8", "model.width=24", "model.depth=2", "model.heads=3", f"model.layer_scale={layer_scale}", "optimizer.name=adamw", "optimizer.lr=0.01")
+        self.export(size)
+        (self.folder / "runs/run").rename(self.folder / "runs/first")
+        (self.folder / "model.safetensors").unlink()
+        return self.check(*size, "model.pretrained=runs/first/checkpoints/last.safetensors", *settings)
+
+    def test_lora(self):
+        self.second_stage("model.adapter.kind=lora", "model.trainable=[adapter, head]")
+
+    def test_a_scaled_head(self):
+        self.second_stage("model.head=scaled", "model.trainable=[head]")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/python.md's table of replacements: the lines of both sides give the same. Those of libraries that are not installed are skipped."""
+"""docs/python.md's table of replacements: the lines of both sides give the same. Lines of libraries that are not installed are skipped."""
 
 from package import SOURCE, TensorTest, drawn, main
 

@@ -141,6 +141,12 @@ class Sets(TensorTest):
             with self.assertRaisesRegex(ValueError, "^scores: expected probabilities"):
                 sets.calibrate("conformal:lac:0.1", wrong, labels, probabilities=True)
 
+    def test_probabilities_for_a_rule_of_scaled_scores(self):
+        scores, labels = drawn()
+        facts = json.loads(str(sets.calibrate("conformal:lac:0.1", scores, labels)))
+        with self.assertRaisesRegex(ValueError, "^probabilities: this rule multiplies scores by 20.0"):
+            sets.CalibratedRule(json.dumps(facts | {"score_scale": 20})).sets(scores.softmax(1), probabilities=True)
+
     def test_scores_that_look_like_probabilities_are_warned_of(self):
         scores, labels = drawn()
         with self.assertWarnsRegex(UserWarning, "probabilities=True") as caught:

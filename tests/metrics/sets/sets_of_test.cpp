@@ -236,5 +236,30 @@ TEST_CASE("sets of float32 scores are those of the same numbers in float64") {
   }
 }
 
+// A limit of ranks that leaves nothing out has the classes put into an order.
+TEST_CASE("sets of aps with a threshold for each class are the same by a histogram as by the order") {
+  at::manual_seed(9);
+  for (const double deviation : {0.0, 0.5, 3.0, 100.0}) {
+    for (const char* name : {"conformal:aps:0.1:classwise", "conformal:aps(randomised=true):0.3:classwise",
+                             "conformal:aps:0.02:fuzzy(0.01)"}) {
+      CAPTURE(deviation, name);
+      const at::Tensor scores = at::randn({600, 90}).mul(deviation), labels = at::randint(90, {600}, at::kLong);
+      scores.slice(0, 200).mul_(4).round_().div_(4);  // many are equal
+      ClassFacts facts{.classes = 90};
+      for (int64_t c = 0; c < 90; ++c) facts.train_counts.push_back(1 + c);
+      CalibratedRule rule = calibrate(parse_set_rule(name), facts, scores, labels, 1);
+      REQUIRE(rule.thresholds.size() == 90);
+      rule.thresholds[3] = -kAlways;
+      rule.thresholds[4] = kAlways;
+      CalibratedRule ordered = rule;
+      ordered.most_ranks.assign(90, 90);
+      const at::Tensor sets = sets_of(rule, scores);
+      CHECK(sets.equal(sets_of(ordered, scores)));
+      CHECK_FALSE(sets.select(1, 3).any().item<bool>());
+      CHECK(sets.select(1, 4).all().item<bool>());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace settrain
