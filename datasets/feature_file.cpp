@@ -30,7 +30,7 @@ namespace {
 
 constexpr const char *kFeatures = "features", *kLabels = "labels", *kClassNames = "class_names", *kPaths = "paths",
                      *kFeatureModel = "checkpoint.sha256", *kSafetensors = ".safetensors", *kNpz = ".npz";
-constexpr int64_t kMostLabels = 10'000'000;  // classes that labels alone may ask for
+constexpr int64_t kMostClasses = 100'000;  // that labels alone may ask for, where there are fewer rows
 
 // A float16: a sign, 5 bits of exponent, 10 of mantissa.
 float from_half(uint16_t half) {
@@ -163,7 +163,8 @@ FeatureFile read_safetensors_features(const InputFile& file) {
 FeatureFile read_npz_features(const InputFile& file) {
   const auto arrays = read_npz(file.path(), {kFeatures, kLabels});
   const auto found = arrays.find(kFeatures);
-  if (found == arrays.end()) file.fail("has no array 'features'");
+  if (found == arrays.end())
+    file.fail("has no array 'features'; numpy.savez(FILE, features=..., labels=...) names its arrays so");
   const NumpyArray& features = found->second;
   check_feature_shape(file, features.dtype, features.shape);
   const int64_t images = features.shape[0], width = features.shape[1];
@@ -204,12 +205,13 @@ void check_finite(const InputFile& file, const FeatureTable& features) {
 
 void check_labels_and_names(const InputFile& file, const FeatureFile& read) {
   const int64_t images = read.features->size();
-  const int64_t classes = read.class_names.empty() ? kMostLabels : std::ssize(read.class_names);
+  const int64_t classes = read.class_names.empty() ? std::max(kMostClasses, images) : std::ssize(read.class_names);
   for (size_t i = 0; i < read.labels.size(); ++i) {
     if (read.labels[i] >= 0 && read.labels[i] < classes) continue;
     file.fail(fmt::format("the label of row {} (counted from 0) is {}; expected 0 to {}{}", i, read.labels[i],
                           classes - 1,
-                          read.class_names.empty() ? "" : fmt::format(", since it names {} classes", classes)));
+                          read.class_names.empty() ? "; where there are more classes, give their class_names"
+                                                   : fmt::format(", since it names {} classes", classes)));
   }
   if (!read.paths.empty() && std::ssize(read.paths) != images)
     file.fail(fmt::format("has {} paths and {} rows of features", read.paths.size(), images));
@@ -292,6 +294,24 @@ FeatureFile read_feature_file(const std::filesystem::path& path) {
   } catch (const RunError& error) {
     throw DataError(error.what());
   }
+}
+
+void check_belongs(const std::filesystem::path& train_path, const FeatureFile& train, const std::filesystem::path& path,
+                   const FeatureFile& other) {
+  const auto fail = [&](const std::string& how) {
+    throw DataError(fmt::format("'{}' and '{}' {}", train_path.string(), path.string(), how));
+  };
+  if (train.digest == other.digest) fail("are the same file: images that train cannot judge or choose");
+  const int64_t width = train.features->width();
+  if (other.features->width() != width)
+    fail(fmt::format("have features of widths {} and {}", width, other.features->width()));
+  if (!train.model.empty() && !other.model.empty() && train.model != other.model)
+    fail(fmt::format("have features of different weights, with the SHA-256 {} and {}", train.model, other.model));
+  const std::vector<std::string>&ours = train.class_names, &theirs = other.class_names;
+  if (ours.empty() || theirs.empty() || ours == theirs) return;
+  if (ours.size() != theirs.size()) fail(fmt::format("have {} and {} classes", ours.size(), theirs.size()));
+  const auto [one, another] = std::ranges::mismatch(ours, theirs);
+  fail(fmt::format("name class {} {} and {}", one - ours.begin(), in_quotes(*one), in_quotes(*another)));
 }
 
 }  // namespace settrain

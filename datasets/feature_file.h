@@ -48,4 +48,9 @@ void write_feature_file(const std::filesystem::path& file, const FeatureArrays& 
 /// that is NaN or infinite (and in which row), a label below 0 or beyond the names.
 FeatureFile read_feature_file(const std::filesystem::path& file);
 
+/// Throws DataError, naming both files, where the other one does not belong to the training file: the same file,
+/// another width, other weights, or other names of classes; names may be missing in one of them.
+void check_belongs(const std::filesystem::path& train_path, const FeatureFile& train, const std::filesystem::path& path,
+                   const FeatureFile& other);
+
 }  // namespace settrain

@@ -68,19 +68,6 @@ std::shared_ptr<const FeatureRows> read_rows(const char* key, const std::string&
   return std::make_shared<const FeatureRows>(path, std::move(file));
 }
 
-void check_agree(const FeatureRows& train, const FeatureRows& other) {
-  const auto fail = [&](const std::string& what) {
-    throw DataError(fmt::format("'{}' and '{}': {}", train.path().string(), other.path().string(), what));
-  };
-  const FeatureFile &a = train.file(), &b = other.file();
-  if (a.features->width() != b.features->width())
-    fail(fmt::format("the features differ in width, {} and {}", a.features->width(), b.features->width()));
-  if (!a.model.empty() && !b.model.empty() && a.model != b.model)
-    fail(fmt::format("different weights made the features, with the SHA-256 {} and {}", a.model, b.model));
-  if (a.class_names != b.class_names)
-    fail(fmt::format("the names of the classes differ ({} and {} names)", a.class_names.size(), b.class_names.size()));
-}
-
 int64_t classes_in(const std::vector<int64_t>& labels) {
   return *std::ranges::max_element(labels) + 1;
 }
@@ -100,7 +87,8 @@ Dataset load_features(const FeatureOptions& options, const SplitOptions& split) 
   for (const auto& other : {val, test}) {
     digests += "\n" + (other ? other->file().digest : "");
     if (!other) continue;
-    check_agree(*train, *other);
+    check_belongs(train->path(), train->file(), other->path(), other->file());
+    if (dataset.class_names.empty()) dataset.class_names = other->file().class_names;
     classes = std::max(classes, classes_in(other->file().labels));
   }
   for (int64_t c = std::ssize(dataset.class_names); c < classes; ++c)

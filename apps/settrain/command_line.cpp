@@ -130,9 +130,12 @@ fs::path chosen_checkpoint(const CommandLine& line, const CheckpointChoice& choi
 }
 
 void refuse_existing(const fs::path& file, bool overwrite) {
-  if (!fs::exists(file)) return;
-  if (!fs::is_regular_file(file)) throw Error(fmt::format("'{}' exists and is no file", file.string()));
   const auto folder = fs::absolute(file).parent_path();
+  if (!fs::exists(file)) {
+    if (fs::is_directory(folder)) return;
+    throw Error(fmt::format("cannot write '{}': there is no folder '{}'", file.string(), folder.string()));
+  }
+  if (!fs::is_regular_file(file)) throw Error(fmt::format("'{}' exists and is no file", file.string()));
   if (folder.filename() == "checkpoints" && RunFolder::is_there(folder.parent_path())) {
     throw Error(fmt::format("'{}' is a checkpoint of a run", file.string()));
   }

@@ -56,7 +56,11 @@ int verify_data(const CommandLine& line, const VerifyOptions& options) {
   if (std::set(options.splits.begin(), options.splits.end()).size() < options.splits.size()) {
     throw ConfigError("--splits: a split comes twice");
   }
-  LoadedData data = load_data(line.registries.datasets, load_config(line));
+  const config::Config config = load_config(line);
+  if (config.get<std::string>("data.name") == "features") {
+    config.fail("data.name", "features are no images: a run reads and checks all of them before its first epoch");
+  }
+  LoadedData data = load_data(line.registries.datasets, config);
   for (const std::string& name : options.splits) {
     const Split& split = split_named(data.dataset, name);
     if (split.size() == 0) throw ConfigError(fmt::format("--splits {}: it has no images{}", name, why_empty(split)));

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
+#include <set>
 
 #include "apps/settrain/served_model.h"
 #include "datasets/image_files.h"
@@ -37,12 +40,24 @@ void check_arguments(const EmbedArguments& arguments) {
   }
 }
 
+// With --data, the keys of `data` that say how the model sees an image; the others are of the data set.
+bool is_of_model(const std::string& setting) {
+  const std::set<std::string> of_model{"data.pipeline",      "data.input_size",      "data.resize_size",
+                                       "data.interpolation", "data.normalisation",   "data.workers",
+                                       "data.prefetch",      "data.eval_batch_size", "data.on_bad_image"};
+  return !setting.starts_with("data.") || of_model.contains(setting.substr(0, setting.find('=')));
+}
+
 // The data set of --data, or that of the model's own config. Training labels are without label noise.
 Dataset data_of(const CommandLine& line, const EmbedArguments& arguments, const TrainedModel& model) {
-  LoadedData loaded = load_data(
-      line.registries.datasets,
-      arguments.data.empty() ? model.config
-                             : config::load(experiment_schema(line.registries), find_config(arguments.data), {}));
+  config::Config config = model.config;
+  if (!arguments.data.empty()) {
+    std::vector<std::string> settings;
+    std::ranges::remove_copy_if(line.settings, std::back_inserter(settings), is_of_model);
+    // Rules of other sections may ask for what the data set does not need, such as weights.
+    config = config::load({experiment_schema(line.registries).sections, {}}, find_config(arguments.data), settings);
+  }
+  LoadedData loaded = load_data(line.registries.datasets, config);
   loaded.dataset.train.labels = std::move(loaded.clean_labels);
   return std::move(loaded.dataset);
 }
@@ -67,7 +82,9 @@ int write_features(const CommandLine& line, const EmbedArguments& arguments) {
   FileTable images;
   if (!arguments.inputs.empty()) images = image_inputs(arguments.inputs, std::cin);
 
-  const TrainedModel model = arguments.served.open(line, file);
+  CommandLine of_model = line;
+  if (!arguments.data.empty()) std::erase_if(of_model.settings, [](const auto& s) { return !is_of_model(s); });
+  const TrainedModel model = arguments.served.open(of_model, file);
   const bool has_labels = arguments.inputs.empty();
   const Dataset dataset = has_labels ? data_of(line, arguments, model) : images_of_files(model, images);
   const Split& split = split_named(dataset, has_labels ? arguments.split : "test");
@@ -114,7 +131,8 @@ void add_embed_command(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"train", "val", "calibration", "test"}));
   command->add_option(
       "--data", arguments->data,
-      "A config whose data set it is; without it that of the model's run, whose settings --set changes");
+      "A config whose data set it is; --set then changes its keys of `data`, and those that say how the model sees an image "
+      "(pipeline, input_size, interpolation, normalisation). Without it the data set is that of the model's run");
   arguments->served.add_model_options(*command, line);
 }
 

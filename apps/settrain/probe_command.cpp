@@ -41,7 +41,9 @@ config::Config head_config(const CommandLine& line, const std::string& folder) {
   if (has_files && given.get<std::string>("data.test").empty())
     given.fail("data.test", "needed: a probe judges on test images");
   if (given.get<int64_t>("train.epochs") == 0) given.fail("train.epochs", "0: the head of a probe is trained");
-  return (has_files ? given : given.with("model.trainable", config::Texts{"head"}))
+  CommandLine of_head = line;
+  if (!has_files) of_head.settings.emplace_back("model.trainable=[head]");
+  return load_config(of_head)
       .with("run.dir", folder)
       .with("select", config::Texts{"last"})
       .with("eval.every", given.get<int64_t>("train.epochs"))
@@ -117,7 +119,7 @@ int probe_files(const CommandLine& line, ProbeArguments arguments) {
   ProgressBar bar;
   std::optional<TrainedHead> head;
   ProbeData data;
-  if (has_images) {
+  if (config) {
     head = train_head(line, bar);
     data = features_of(head->run, bar);
   } else {
@@ -133,7 +135,6 @@ int probe_files(const CommandLine& line, ProbeArguments arguments) {
                          {"normalise", options.to_unit_length ? "l2" : "none"}};
   if (!arguments.val.empty()) numbers["val"] = arguments.val;
   ProbeReport report = probe_features(std::move(data), options, bar);
-  if (config && !head) head = train_head(line, bar);
   if (head) report.results.push_back(head->result);
   bar.hide();
   numbers.update(probe_json(report));

@@ -107,8 +107,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           config::auto_or("on", "off"))
           .free(),
       key("cache_features", &O::cache_features, config::Switch::kAuto,
-          "Whether the body of a network of which only the head trains sees each image once, and its features are read "
-          "from a file in every epoch: on or off; auto: where images come the same in every epoch (no random crop, flip, "
+          "Whether the features of a frozen body are computed once and read from a file in each epoch: on or off; auto: where images come the same in every epoch (no random crop, flip, "
           "augmentation or mix) and the run has two epochs or more. The files are in $SETTRAIN_CACHE/features where that is set, and "
           "runs share them; else in the run's folder, until the training has ended. Results are the same to the bit, but "
           "for those of a smaller last training batch, whose features are made in a batch of full size.",

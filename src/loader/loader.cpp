@@ -233,7 +233,7 @@ LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
           .skipped = options.on_bad_image == "skip" ? context.skipped : nullptr,
           .pin_memory = context.pin_memory,
           .resident = context.resident ? context.resident->of(split.images) : nullptr,
-          .features = split.images->features()};
+          .features = split.images ? split.images->features() : nullptr};
 }
 
 // Takes rows in place of the split's images, where the context has some.

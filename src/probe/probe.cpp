@@ -45,27 +45,6 @@ LabelledFeatures features_in(const std::filesystem::path& path, const FeatureFil
   return labelled_features(*file.features, file.labels, place);
 }
 
-// Throws ConfigError where the file does not belong to the training file.
-void check_belongs(const std::filesystem::path& train_path, const FeatureFile& train, const std::filesystem::path& path,
-                   const FeatureFile& file) {
-  const auto differ = [&](const std::string& how) {
-    return ConfigError(fmt::format("'{}' and '{}' {}", train_path.string(), path.string(), how));
-  };
-  if (file.features->width() != train.features->width()) {
-    throw differ(fmt::format("have features of widths {} and {}", train.features->width(), file.features->width()));
-  }
-  if (!train.model.empty() && !file.model.empty() && train.model != file.model) {
-    throw differ("have features of different weights");
-  }
-  if (train.class_names.empty() || file.class_names.empty() || train.class_names == file.class_names) return;
-  if (train.class_names.size() != file.class_names.size()) {
-    throw differ(fmt::format("have {} and {} classes", train.class_names.size(), file.class_names.size()));
-  }
-  const auto [ours, theirs] = std::ranges::mismatch(train.class_names, file.class_names);
-  throw differ(
-      fmt::format("name class {} {} and {}", ours - train.class_names.begin(), in_quotes(*ours), in_quotes(*theirs)));
-}
-
 // --------------------------------------------------------------------------------------------- judgement
 
 /// `scores` [images, classes]; a label without a score, -infinity, is in no set.
@@ -220,18 +199,16 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
                           const std::filesystem::path& val) {
   const FeatureFile train_file = read_feature_file(train);
   ProbeData data{.train = features_in(train, train_file), .test = {}, .val = {}};
-  std::vector<std::pair<std::string, std::filesystem::path>> seen{{train_file.digest, train}};
+  std::string test_digest;
   auto classes = static_cast<int64_t>(train_file.class_names.size());
   const auto add = [&](const std::filesystem::path& path) {
     const FeatureFile file = read_feature_file(path);
     check_belongs(train, train_file, path, file);
-    for (const auto& [digest, other] : seen) {
-      if (digest == file.digest) {
-        throw ConfigError(fmt::format("'{}' and '{}' hold the same: images that train or choose cannot judge",
-                                      other.string(), path.string()));
-      }
+    if (file.digest == test_digest) {
+      throw DataError(fmt::format("'{}' and '{}' are the same file: test images must not be validation images",
+                                  test.string(), path.string()));
     }
-    seen.emplace_back(file.digest, path);
+    if (test_digest.empty()) test_digest = file.digest;
     classes = std::max(classes, static_cast<int64_t>(file.class_names.size()));
     return features_in(path, file);
   };

@@ -57,7 +57,7 @@ class Evaluating {
   bool was_training_;
 };
 
-// Loaders of images, whatever features there are already.
+// The loaders' context without cached features.
 LoaderContext of_images(const Experiment& run) {
   LoaderContext context = run.loader;
   context.features.clear();
@@ -70,7 +70,7 @@ Pipeline training_pipeline(const Experiment& run) {
 
 // Why the run must see its images in every epoch, or an empty text. Cheap reasons come first.
 std::string why_not(const Experiment& run) {
-  if (run.train.epochs < 2) return "there are no two epochs";
+  if (run.train.epochs < 2) return "the run has fewer than two epochs";
   const std::set<std::string> head = run.model->head_parameters();
   bool trains_head = false;
   for (const auto& parameter : run.model->named_parameters()) {
@@ -78,7 +78,7 @@ std::string why_not(const Experiment& run) {
     if (!head.contains(parameter.key())) return fmt::format("{} trains, which is no part of the head", parameter.key());
     trains_head = true;
   }
-  if (!trains_head) return "nothing of the head trains";
+  if (!trains_head) return "no parameter of the head is trained";
   if (run.train.ema_decay > 0) return "train.ema_decay rounds the averaged weights of the body too";
   if (training_pipeline(run).is_random())
     return "images are cropped, mirrored or augmented anew in each epoch (data.pipeline, data.augment)";
@@ -135,6 +135,9 @@ std::string feature_recipe(const Experiment& run) {
                                              "data.calibration_share",
                                              "data.calibration_seed",
                                              "model.trainable",
+                                             "model.head",
+                                             "model.head_bias",
+                                             "model.head_tau",
                                              "model.dropout",
                                              "model.stochastic_depth"};
   Sha256 digest;
@@ -142,8 +145,7 @@ std::string feature_recipe(const Experiment& run) {
     const auto is_of = [&](const char* start) { return entry.path.starts_with(start); };
     // Networks can differ though their tensors do not: in how a transformer pools its tokens, for one.
     const bool counts = is_of("data.") || is_of("model.");
-    if (!counts || is_of("data.label_noise.") || is_of("model.head") || is_of("model.pretrained") ||
-        without_effect.contains(entry.path))
+    if (!counts || is_of("data.label_noise.") || is_of("model.pretrained") || without_effect.contains(entry.path))
       continue;
     digest.add(fmt::format("{}={}\n", entry.path, config::yaml_value(entry.key, entry.value)));
   }
@@ -159,6 +161,22 @@ std::string feature_recipe(const Experiment& run) {
     const at::Tensor values = tensor.to(at::kCPU).contiguous();
     digest.add(fmt::format("{} {} {}\n", name, c10::toString(values.scalar_type()), fmt::join(values.sizes(), " ")));
     digest.add({static_cast<const uint8_t*>(values.const_data_ptr()), values.nbytes()});
+  }
+  return digest.hex();
+}
+
+// What tells the split's images from others: the split's digest, which knows files by their names and sizes, and for
+// files also where they lie and when they were written.
+std::string digest_of_images(const Split& split) {
+  Sha256 digest;
+  digest.add(split.digest + "\n");
+  for (const int64_t id : split.ids) {
+    const fs::path file = file_of(*split.images, id);
+    if (file.empty()) break;
+    struct stat found {};
+    if (stat(file.c_str(), &found) != 0) continue;  // what reads it says so
+    digest.add(fmt::format("{} {}.{}\n", fs::absolute(file).lexically_normal().string(), found.st_mtim.tv_sec,
+                           found.st_mtim.tv_nsec));
   }
   return digest.hex();
 }
@@ -198,7 +216,7 @@ class RowFile {
   int64_t open(int64_t batch) {
     std::error_code failed;
     fs::create_directories(path_.parent_path(), failed);
-    if (failed) throw file_error("make", path_.parent_path(), failed.value());
+    if (failed) fail("make the folder of", failed.value());
     for (bool told = false; !is_whole();) {
       file_ = Descriptor(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
       if (!file_.is_open()) fail("open", errno);
@@ -421,7 +439,8 @@ void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& ba
     const Split& split = split_named(run.dataset, name);
     const bool is_training = name == kTrainingSplit;
     const int64_t batch = is_training ? run.loader.options.batch_size : run.loader.options.resolved_eval_batch_size();
-    const std::string digest = sha256(fmt::format("{}\n{}\n{}\n{}", common, split.digest, batch, is_training));
+    const std::string digest =
+        sha256(fmt::format("{}\n{}\n{}\n{}", common, digest_of_images(split), batch, is_training));
     RowFile file(folder / digest, digest, split.size(), *plan);
     int64_t done = 0;
     group.first_does([&] { done = file.open(batch); });

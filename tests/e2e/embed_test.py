@@ -94,6 +94,16 @@ class Embed(ProgramTest):
         self.assertEqual(json.loads(metadata["paths"])[0], "others/train/acer/0.png")
         self.embed("--split", "test")
         self.assertEqual(tensors_of(self.out), tensors)  # labels too, without label noise
+        images = len(rows_of(self.out))
+        self.embed("--data", "others.yaml", "--split", "val")
+        of_val = len(rows_of(self.out))
+        self.embed("--data", "others.yaml", "--split", "val", "--set", "data.calibration_share=0.4", "--set", "data.workers=2")
+        self.assertLess(len(rows_of(self.out)), of_val)
+        self.assertIn("data.long_tail", self.embed("--data", "others.yaml", "--split", "train", "--set", "data.long_tail.kind=3", expect=2).stderr)
+        # What its model would need does not matter.
+        self.write("others.yaml", CONFIG.replace("root: pictures", "root: others").replace("width: 4", "width: 4, trainable: [head]"))
+        self.embed("--data", "others.yaml", "--split", "train")
+        self.assertEqual(len(rows_of(self.out)), images)
 
     def test_a_head_on_features_answers_about_those_of_the_same_weights(self):
         self.run_program("--config", "trees.yaml", "--device", "cpu", "--set", "run.dir=runs/others", "--set", "seed=5")
@@ -176,6 +186,9 @@ class Embed(ProgramTest):
         self.embed("pictures/test")
         again = self.run_program("embed", "runs/trees", "pictures/test", "--out", "out.safetensors", "--device", "cpu", expect=1)
         self.assertIn("--overwrite", again.stderr)
+        self.assertIn("there is no folder", self.embed("pictures/test", out="nowhere/out.npz", expect=1).stderr)
+        self.assertIn("the split 'calibration' has no images", self.embed("--split", "calibration", expect=1).stderr)
+        self.assertIn("the split 'calibration' has no images", self.run_program("scores", "runs/trees", "--split", "calibration", "--out", "scores.safetensors", "--device", "cpu", expect=1).stderr)
         self.write("grey.yaml", CONFIG.replace("root: pictures", "root: pictures, grey: true"))
         self.assertIn("channels", self.embed("--data", "grey.yaml", "--split", "test", expect=1).stderr)
 

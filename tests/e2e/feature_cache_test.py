@@ -3,6 +3,7 @@
 import re
 import resource
 import signal
+import struct
 import subprocess
 import time
 
@@ -11,6 +12,12 @@ from program import PROGRAM, TINY, ProgramTest, environment, main, tensors_of, w
 
 HEAD = ("--set", "model.pretrained=runs/tiny/checkpoints/last.safetensors", "--set", "model.pretrained_head=draw", "--set", "model.trainable=[head]",
         "--set", "optimizer.head_lr_factor=1", "--set", "data.label_noise.kind=none", "--set", "train.epochs=3")
+
+
+def write_bmp(path, level):
+    """8 x 8 pixels of one colour; all such files are of one size."""
+    header = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 54 + 192, 0, 0, 54, 40, 8, 8, 1, 24, 0, 192, 2835, 2835, 0, 0)
+    path.write_bytes(header + bytes([level, level // 2, 255 - level]) * 64)
 
 
 class FeatureCache(ProgramTest):
@@ -145,9 +152,31 @@ class FeatureCache(ProgramTest):
         self.head("without", *vit, "--set", "model.pooling=mean", "--set", "data.cache_features=off")
         self.check_equal("mean", "without")
         # Another head is fed the same features.
+        self.head("heads", *vit, "--set", "model.heads=6", "--set", "model.pooling=mean", env=shared)
+        self.head("heads_without", *vit, "--set", "model.heads=6", "--set", "model.pooling=mean", "--set", "data.cache_features=off")
+        self.check_equal("heads", "heads_without")
         files = sorted((self.folder / "shared/features").iterdir())
         self.head("scaled", *vit, "--set", "model.head=scaled", "--set", "model.pretrained_head=keep", env=shared)
         self.assertEqual(files, sorted((self.folder / "shared/features").iterdir()))
+
+    def test_images_that_were_written_anew_share_no_file(self):
+        """With the same names and sizes."""
+        images = self.folder / "images"
+        for split, count in (("train", 6), ("val", 3), ("test", 3)):
+            for label in ("a", "b"):
+                for i in range(count):
+                    (images / split / label).mkdir(parents=True, exist_ok=True)
+                    write_bmp(images / split / label / f"{i}.bmp", 60 * (label == "b") + 9 * i)
+        shared = {"SETTRAIN_CACHE": str(self.folder / "shared")}
+        own = ("--set", "data.name=image_folder", "--set", "data.root=images", "--set", "data.input_size=8", "--set", "data.batch_size=4", "--set", "data.label_noise.kind=none",
+               "--set", "model.pretrained_head=draw", "--set", "eval.top_k=[1]", "--set", "loss.name=cross_entropy", "--set", "select=[last]")
+        self.head("first", *own, env=shared)
+        for file in images.rglob("*.bmp"):
+            write_bmp(file, 250 - 9 * int(file.stem) - 100 * (file.parent.name == "a"))
+        self.head("second", *own, env=shared)
+        self.head("without", *own, "--set", "data.cache_features=off")
+        self.check_equal("second", "without")
+        self.assertNotEqual(self.weights("first"), self.weights("second"))
 
     def test_a_folder_of_images_with_the_name_of_a_split_is_read(self):
         (self.folder / "test").mkdir()

@@ -73,6 +73,8 @@ select: [val/top1]
             self.assertAlmostEqual(head[metric], trained[0]["metrics"]["test"][metric])
         self.assertEqual(len(list((self.folder / "runs").iterdir())), 1)
         self.assertIn("--train", self.run_program("probe", "--config", "head.yaml", "--train", "train.safetensors", expect=2).stderr)
+        held_out = json.loads(self.run_program("probe", "--config", "head.yaml", "--set", "data.val=''", "--set", "data.val_size=50", "--json", "--device", "cpu").stdout)
+        self.assertEqual((found["train_images"], held_out["train_images"]), (200, 150))
 
     def test_a_config_of_images_has_the_features_of_its_network(self):
         self.train_tiny("tiny", "--set", "train.epochs=1")
@@ -86,6 +88,8 @@ select: [val/top1]
         for ours, theirs in zip(found["results"], by_files["results"]):
             self.assertEqual((ours["name"], ours["top1"]), (theirs["name"], theirs["top1"]))
         self.assertEqual((found["width"], found["results"][-1]["name"]), (by_files["width"], "head"))
+        drawn = self.run_program("probe", "--config", "tiny.yaml", "--set", "data.label_noise.kind=none", "--device", "cpu", expect=2).stderr
+        self.assertIn("model.pretrained", drawn)
         # Images that are cropped at random have no file of features; the classifiers see the centres of images.
         cropped = json.loads(self.run_program("probe", "--config", "tiny.yaml", *head, "--set", "data.pipeline=cifar", "--c", "1", "--json").stdout)
         self.assertEqual([row["top1"] for row in cropped["results"][:-1]], [row["top1"] for row in found["results"][:-1]])
@@ -119,13 +123,16 @@ select: [val/top1]
     def test_files_that_do_not_fit_are_refused(self):
         self.features("train.safetensors", 40, 1, names=list("abcd"))
         self.features("test.safetensors", 40, 2, width=4)
-        self.assertRegex(self.probe(expect=2).stderr, r"'train.safetensors' and 'test.safetensors'.*3 and 4")
+        self.assertRegex(self.probe(expect=1).stderr, r"'train.safetensors' and 'test.safetensors'.*3 and 4")
         self.features("test.safetensors", 40, 2, names=list("abdc"))
-        self.assertRegex(self.probe(expect=2).stderr, r"class 2 'c' and 'd'")
+        self.assertRegex(self.probe(expect=1).stderr, r"class 2 'c' and 'd'")
         self.features("test.safetensors", 40, 2, labels=False)
         self.assertRegex(self.probe(expect=1).stderr, r"'test.safetensors'.*labels")
         self.features("test.safetensors", 40, 1, names=list("abcd"))  # the training images
-        self.assertIn("'train.safetensors' and 'test.safetensors'", self.probe(expect=2).stderr)
+        self.assertIn("'train.safetensors' and 'test.safetensors' are the same file", self.probe(expect=1).stderr)
+        self.features("test.safetensors", 40, 2)
+        self.assertIn("'test.safetensors' and 'test.safetensors' are the same file", self.probe("--val", "test.safetensors", expect=1).stderr)
+        self.assertIn("there is no folder", self.probe("--out", "nowhere/numbers.json", expect=1).stderr)
         self.features("test.safetensors", 40, 2)
         for c in ("0", "-1", "nan"):
             self.assertIn("--c", self.probe("--c", c, expect=2).stderr)

@@ -157,8 +157,12 @@ class Serve(ServingTest):
             names = PHOTOGRAPHS * 25
             for name, answer in zip(names, clients.map(self.predict, names), strict=True):
                 self.assert_same_sets(answer["sets"], alone[name]["sets"])
-        metrics = self.ask("GET", "/metrics")[2].decode()
-        values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+        for _ in range(100):  # a request is counted behind its answer
+            metrics = self.ask("GET", "/metrics")[2].decode()
+            values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+            if values['settrain_requests_total{path="/predict",status="200"}'] == "104":
+                break
+            time.sleep(0.1)
         self.assertEqual(values['settrain_requests_total{path="/predict",status="200"}'], "104")
         self.assertEqual(values['settrain_set_size_count{rule="top:4"}'], "104")
         self.assertEqual(values["settrain_batch_images_sum"], "104")
