@@ -308,6 +308,10 @@ void check_belongs(const std::filesystem::path& train_path, const FeatureFile& t
   if (!train.model.empty() && !other.model.empty() && train.model != other.model)
     fail(fmt::format("have features of different weights, with the SHA-256 {} and {}", train.model, other.model));
   const std::vector<std::string>&ours = train.class_names, &theirs = other.class_names;
+  const std::vector<int64_t>& unnamed = ours.empty() ? train.labels : other.labels;
+  const auto names = std::max(ours.size(), theirs.size());
+  if (ours.empty() != theirs.empty() && !unnamed.empty() && std::ranges::max(unnamed) >= static_cast<int64_t>(names))
+    fail(fmt::format("differ: one names {} classes, and the other has the label {}", names, std::ranges::max(unnamed)));
   if (ours.empty() || theirs.empty() || ours == theirs) return;
   if (ours.size() != theirs.size()) fail(fmt::format("have {} and {} classes", ours.size(), theirs.size()));
   const auto [one, another] = std::ranges::mismatch(ours, theirs);
