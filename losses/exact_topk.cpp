@@ -1,5 +1,8 @@
 // The noised top-K losses without noise: their expectation.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/isinf.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/where.h>
 
 #include "losses/entries.h"
 #include "losses/ops/class_margins.h"
@@ -30,7 +33,10 @@ at::Tensor smoothed_excess(const LossInput& input, const ExactTopkOptions& optio
   const double epsilon = is_relative ? 1 : options.epsilon;
   const at::Tensor excess =
       exact_smoothed_topk(unit.scores, options.k + 1, epsilon, options.nodes, input.method).sub(label);
-  return is_relative ? excess.mul(unit.spread) : excess;
+  if (!is_relative) return excess;
+  // Infinite where masked classes leave too few: 0 times it would be NaN in the gradient of the spread.
+  const at::Tensor is_infinite = excess.isinf();
+  return at::where(is_infinite, excess, excess.masked_fill(is_infinite, 0).mul(unit.spread));
 }
 
 /// Per sample, z standard normal,

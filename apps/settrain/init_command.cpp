@@ -93,7 +93,7 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   const std::string name = starter_name(request.folder);
   const fs::path file = (out / (name + ".yaml")).lexically_normal();
   check_out(request);
-  refuse_existing(file, request.overwrite);
+  if (fs::exists(file)) refuse_existing(file, request.overwrite);  // its folder is made with the lists
   const at::Device device = find_device(line.device);
   catch_interrupts();
 

@@ -12,6 +12,11 @@ from settrain._ops import check_average_k_score, check_size, integer, number, op
 AverageKScore = Literal["softmax", "sigmoid", "raw"]
 
 
+def is_empty(scores: Tensor, labels: Tensor) -> bool:
+    """Whether it is a batch of no samples, which changes nothing."""
+    return scores.dim() == 2 and labels.dim() == 1 and len(scores) == len(labels) == 0
+
+
 class Accumulator:
     """Base of the streaming metrics.
 
@@ -86,6 +91,8 @@ class TopKAccuracy(Accumulator):
         """`scores` [samples, classes], finite; `labels` [samples] integers."""
         of_scores, of_labels = scores_and_labels(scores, labels)
         check_size("k", self.k, of_scores)
+        if is_empty(of_scores, of_labels):
+            return
         hits = ops.label_ranks(of_scores, of_labels) < self.k
         self._counts += torch.tensor([int(hits.sum()), len(hits)])
 
@@ -102,6 +109,8 @@ class MacroTopKAccuracy(TopKAccuracy):
 
     def __init__(self, classes: int, k: int, *, group: "distributed.ProcessGroup | None" = None) -> None:
         self.classes = integer("classes", classes)
+        if self.classes < 1:
+            raise ValueError(f"classes: expected a number above 0, got {classes!r}")
         super().__init__(k, group=group)
         if self.classes < self.k:
             raise ValueError(f"k: expected at most {classes}, the number of classes, got {k!r}")
@@ -114,6 +123,8 @@ class MacroTopKAccuracy(TopKAccuracy):
         of_scores, of_labels = scores_and_labels(scores, labels)
         if of_scores.dim() == 2 and of_scores.shape[1] != self.classes:
             raise ValueError(f"scores: expected {self.classes} classes, got {of_scores.shape[1]}")
+        if is_empty(of_scores, of_labels):
+            return
         hits = ops.label_ranks(of_scores, of_labels) < self.k
         self._counts[0] += torch.bincount(of_labels[hits], minlength=self.classes).cpu()
         self._counts[1] += torch.bincount(of_labels, minlength=self.classes).cpu()
@@ -158,6 +169,8 @@ class AverageKAccuracy(Accumulator):
         check_size("k", self.k, of_scores)
         if self._scores and of_scores.dim() == 2 and of_scores.shape[1] != self._scores[0].shape[1]:
             raise ValueError(f"scores: expected {self._scores[0].shape[1]} classes as in the batches before, got {of_scores.shape[1]}")
+        if is_empty(of_scores, of_labels):
+            return
         ops.label_ranks(of_scores, of_labels)  # checks them
         self._scores.append(of_scores.to("cpu", copy=True))
         self._labels.append(of_labels.to("cpu", copy=True))
@@ -179,6 +192,8 @@ class Coverage(Accumulator):
 
     def update(self, sets: object, labels: object) -> None:
         """`sets` [samples, classes] bool; `labels` [samples] integers."""
+        if is_empty(*scores_and_labels(sets, labels, "sets")):
+            return
         is_covered = covered(sets, labels)
         self._counts += torch.tensor([int(is_covered.sum()), len(is_covered)])
 

@@ -79,7 +79,7 @@ class WeightedLoss(Loss):
     def _checked(self, name: str, value: Any) -> Any:
         if name != "class_weights":
             return super()._checked(name, value)
-        return None if value is None else _weights(value)
+        return None if value is None else tuple(_weights(value))  # a change in place would have no effect
 
 
 class CountingLoss(WeightedLoss):
@@ -93,7 +93,7 @@ class CountingLoss(WeightedLoss):
         images = counts(name, value)
         if not any(images):
             raise ValueError("class_counts: expected some images, got none of any class")
-        return images
+        return tuple(images)
 
 
 class Noised(Loss):

@@ -65,9 +65,13 @@ class PreparedNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """[batch, classes] float32 scores of images [batch, channels, height, width], or of features [batch, width] for head_only, float32 on
-        the CPU; ValueError for others."""
+        the CPU, finite; ValueError for others."""
         if images.dtype != torch.float32 or not images.is_cpu:
             raise ValueError(f"images: expected float32 on the CPU, got {images.dtype} on {images.device}")
+        if not images.sum().isfinite():  # which the fused activations would hide
+            wrong = images.flatten(1).isfinite().all(1).logical_not().nonzero().flatten().tolist()
+            if wrong:
+                raise ValueError(f"images: expected finite numbers, got others in the images {wrong[:5]}, counted from 0")
         scores: Tensor = self._network.scores(images)
         return scores
 
@@ -101,6 +105,9 @@ class TrainedModel(nn.Module):
     def normalise(self, pixels: Tensor) -> Tensor:
         """The network's input, float of the shape of `pixels`: [batch, channels, height, width], uint8 or float in [0, 1], whose size should be
         `input_size`. ValueError for other dtypes."""
+        channels = len(self.mean)
+        if pixels.dim() < 3 or pixels.shape[-3] != channels:
+            raise ValueError(f"pixels: expected [batch, {channels}, height, width], got the shape {list(pixels.shape)}")
         if pixels.dtype == torch.uint8:
             pixels = pixels.to(self.mean.dtype) / 255
         elif not pixels.is_floating_point():
@@ -123,9 +130,9 @@ class TrainedModel(nn.Module):
         logits = self.logits(images)
         return logits.sigmoid() if self.is_sigmoid else logits.softmax(1)
 
-    def sets(self, images: Tensor, rule: str, *, first_image: int = 0) -> Tensor:
+    def sets(self, images: Tensor, rule: str, *, first_image: int | None = None) -> Tensor:
         """[batch, classes] bool: the sets of one of `rules`, which `settrain calibrate` made. `first_image`: the number of the batch's first
-        image, which randomised rules draw by; count on from batch to batch. ValueError for another rule."""
+        image, by which randomised rules draw and which they need; count on from batch to batch. ValueError for another rule."""
         if rule not in self.rules:
             raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
         return self.rules[rule].sets(self(images), first_image=first_image)

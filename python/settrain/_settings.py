@@ -41,10 +41,15 @@ class Settable(nn.Module):
         self._take(self.settings())
         object.__setattr__(self, "_is_made", True)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_is_made" in self.__dict__ and name in self.settings():
-            self._take(self.settings() | {name: value})
-        else:
+    if not TYPE_CHECKING:  # so that mypy finds names that are no settings
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            is_made = "_is_made" in self.__dict__
+            if is_made and name in self.settings():
+                self._take(self.settings() | {name: value})
+                return
+            if is_made and not (name.startswith("_") or hasattr(self, name) or isinstance(value, (Tensor, nn.Module))):
+                raise AttributeError(f"{type(self).__name__} has no setting {name!r}; it has {', '.join(self.settings())}")
             super().__setattr__(name, value)
 
     def settings(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class SmoothableHinge(Noised, WeightedLoss):
             raise ValueError(f"{name}: without an effect, since smoothing_epsilon is 0")
 
     def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
-        """`noise`: [batch, smoothing_num_draws, classes], or classes - 1 where the class says so, standard normals in place of drawn ones; only
+        """`noise`: [batch, smoothing_num_draws, classes] standard normals in place of drawn ones; only
         with smoothing."""
         if noise is not None:
             self._check_smoothed("noise")
@@ -166,8 +166,7 @@ class TopKHinge(SmoothableHinge):
     """Top-K hinge (Garcin et al., ICML 2022, eq. 4).
 
     scores: [batch, classes]. labels: [batch]. k: 1 to classes - 1. smoothing_epsilon: standard deviation of a noise by which the rank is smoothed, as
-    NoisedTopK smooths TopKHingeCalibrated; 0: none. smoothing_num_draws: its draws. `noise` of a call is [batch, draws, classes - 1]: for
-    the wrong classes, in their order.
+    NoisedTopK smooths TopKHingeCalibrated; 0: none. smoothing_num_draws: its draws. `noise` of a call is [batch, draws, classes].
     """
 
     name: ClassVar[str] = "topk_hinge"

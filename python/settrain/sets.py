@@ -68,6 +68,7 @@ class CalibratedRule:
             self.temperature = float(facts.pop("temperature", 1))
             self.place: str | None = facts["place"]["name"] if "place" in facts else None
             self._is_sigmoid = facts["probability"] == "sigmoid"
+            self._is_randomised = "randomised=true" in self.name
         except KeyError as error:
             raise ValueError(f"expected the text of a calibrated rule: it has no {error}") from None
         except (ValueError, TypeError, AttributeError) as error:
@@ -81,18 +82,24 @@ class CalibratedRule:
         coverage: float = ops.wanted_coverage(self.name)
         return coverage
 
-    def sets(self, scores: object, *, probabilities: bool = False, first_image: int = 0) -> Tensor:
+    def sets(self, scores: object, *, probabilities: bool = False, first_image: int | None = None) -> Tensor:
         """[images, classes] bool, on the scores' device.
 
-        scores: [images, classes] finite logits; with `probabilities` their softmax, or their sigmoids for a rule of these, before any temperature
-        (TrainedModel.probabilities() is after it). A rule with a score_scale takes no probabilities: a ValueError. first_image: the number of the
-        first, on which randomised rules depend.
+        scores: [images, classes] finite logits; with `probabilities` their softmax, or their sigmoids for a rule of these, after score_scale and
+        temperature, as TrainedModel.probabilities() gives them. first_image: the number of the first image, 0 or more. Randomised rules draw by it and
+        need it, since batches with the same number would get the same draws: count on from batch to batch.
         """
-        if probabilities and self.score_scale != 1:
-            raise ValueError(f"probabilities: this rule multiplies scores by {self.score_scale}, so it takes the model's scores alone")
+        if first_image is None and self._is_randomised:
+            raise ValueError("first_image: needed, since this rule is randomised: the number of the first image, counted on from batch to batch")
+        first = integer("first_image", first_image or 0)
+        if not 0 <= first < 2**62:
+            raise ValueError(f"first_image: expected 0 to 2^62 - 1, got {first}")
         logits = _logits(scores, probabilities, self._is_sigmoid)
-        scaled = logits if self.score_scale == self.temperature == 1 else logits * self.score_scale / self.temperature
-        sets: Tensor = ops.sets_of(scaled, self._text, integer("first_image", first_image))
+        if logits.dim() == 2 and len(logits) == 0:
+            return torch.zeros(logits.shape, dtype=torch.bool, device=logits.device)
+        is_scaled = probabilities or self.score_scale == self.temperature == 1
+        scaled = logits if is_scaled else logits * self.score_scale / self.temperature
+        sets: Tensor = ops.sets_of(scaled, self._text, first)
         return sets
 
     def __eq__(self, other: object) -> bool:
@@ -118,10 +125,12 @@ def _logits(scores: object, are_probabilities: bool, are_sigmoids: bool) -> Tens
     if numbers.is_meta or numbers.dim() != 2 or not numbers.is_floating_point():
         return numbers
     in_range = bool(((numbers >= 0) & (numbers <= 1)).all())
+    sums_to_100 = bool((numbers >= 0).all() and ((numbers.sum(1) - 100).abs() < 1).all())
     sums_to_1 = bool(((numbers.sum(1) - 1).abs() < 1e-2).all())
     if not are_probabilities:
-        if in_range and sums_to_1 and numbers.numel() and numbers.shape[1] > 1:
-            message = "scores: every row sums to 1, as probabilities do; expected logits, or probabilities=True"
+        if ((in_range and sums_to_1) or sums_to_100) and numbers.numel() and numbers.shape[1] > 1:
+            total, advice = ("100", "divide by 100 and say probabilities=True") if sums_to_100 else ("1", "or probabilities=True")
+            message = f"scores: every row sums to {total}, as probabilities do; expected logits, {advice}"
             warnings.warn(message, UserWarning, stacklevel=3)
         return numbers
     if not in_range or not (sums_to_1 or are_sigmoids):
@@ -162,7 +171,12 @@ def calibrate(
     name, number = word("rule", rule), checked_seed(seed)
     numbers, of_labels = _scores_and_labels(_logits(scores, probabilities, sigmoid), labels)
     images, superclasses = counts("train_counts", train_counts), integers("superclass_of", superclass_of)
-    paths = [[str(name) for name in path] for path in taxonomy or []]
+    for row, path in enumerate(() if taxonomy is None else taxonomy):
+        if isinstance(path, str) or not all(isinstance(name, str) for name in path):
+            raise TypeError(f"taxonomy: expected a list of names for each class, got {path!r} for class {row}")
+    paths = [list(path) for path in (() if taxonomy is None else taxonomy)]
+    if any(superclass < 0 for superclass in superclasses):
+        raise ValueError(f"superclass_of: expected numbers from 0, got {min(superclasses)}")
     if any(len(path) != len(paths[0]) for path in paths):
         raise ValueError("taxonomy: expected lists of the same length, an empty name where a class has nothing of a rank")
     lists = [["class", *(f"rank {r + 1}" for r in range(len(paths[0])))], *paths] if paths else []
@@ -187,7 +201,7 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
         file = files[0]
     score_scale = 1.0
     try:
-        if file.suffix == ".safetensors":
+        if file.suffix.lower() == ".safetensors":
             with file.open("rb") as stream:
                 (length,) = struct.unpack("<Q", stream.read(8))
                 metadata = json.loads(stream.read(length))["__metadata__"]
@@ -199,8 +213,9 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
         if place is None or place in places:
             return rules_of(stored, score_scale, place)
     except (KeyError, TypeError, ValueError, AttributeError, MemoryError, OverflowError, struct.error) as error:
-        raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {error!r}") from None
-    raise ValueError(f"place: expected one of {places}, for which {str(file)!r} has rules, got {place!r}")
+        reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)[:200]
+        raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {type(error).__name__}: {reason}") from None
+    raise ValueError(f"place: expected one of {places or 'none'}, for which {str(file)!r} has rules, got {place!r}")
 
 
 def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = None) -> dict[str, CalibratedRule]:
@@ -247,9 +262,13 @@ def quality(
     many_coverage.
     """
     if rule is not None:
+        if not isinstance(rule, CalibratedRule):
+            raise TypeError(f"rule: expected a CalibratedRule, got {rule!r}")
         if not math.isnan(wanted_coverage):
             raise ValueError("wanted_coverage: without an effect, since there is a rule")
         wanted_coverage = rule.wanted_coverage
+    elif not (math.isnan(number("wanted_coverage", wanted_coverage)) or 0 <= wanted_coverage <= 1):
+        raise ValueError(f"wanted_coverage: expected a share from 0 to 1, got {wanted_coverage!r}")
     rows, of_labels = _scores_and_labels(sets, labels, "sets")
     found: Quality = json.loads(ops.set_quality(rows, of_labels, number("wanted_coverage", wanted_coverage), counts("train_counts", train_counts)))
     return found

@@ -195,6 +195,12 @@ int64_t predict_features(const TrainedModel& model, const FeatureFile& features,
         fmt::format("'{}': other weights made its features (SHA-256 {}) than those that the head was trained on ({})",
                     file, features.model, known));
   }
+  if (known.empty() && !features.model.empty() && features.model != model.sha256) {
+    log::warning(fmt::format(
+        "[predict] '{}': other weights made its features (SHA-256 {}) than this model's ({}): the answers are right only "
+        "where the layers below the head are the same",
+        file, features.model, model.sha256));
+  }
   int64_t unanswered = 0;
   Progress progress;
   progress.stage = "[predict]";

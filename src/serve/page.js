@@ -151,15 +151,16 @@ function promise(rule) {
     rule.notes.map((note) => element("p", { class: "note" }, sentences(note).join(" "))));
 }
 
-/** Name and probability of each class; or of the nodes of a taxonomy, with the ranks of genera and families. */
-function entriesOf(set) {
-  if (!set.nodes) return set.names.map((name, i) => [name, set.probabilities[i]]);
+/** Name and probability of each class. */
+const classEntries = (set) => set.names.map((name, i) => [name, set.probabilities[i]]);
+
+/** Name and probability of each node of a taxonomy, with the ranks of genera and families. */
+function nodeEntries(set) {
   const rank = (i) => (set.names.includes(set.nodes[i]) ? "" : ` (${set.node_ranks[i]})`);
   return set.nodes.map((name, i) => [name + rank(i), set.node_probabilities[i]]);
 }
 
-function setList(set) {
-  const entries = entriesOf(set);
+function entryList(entries) {
   const rows = (from, to) => entries.slice(from, to).map(([name, probability]) => {
     return element("li", {}, element("span", {}, name), element("span", {}, percent(probability)),
       element("div", { class: "bar", "aria-hidden": "true" }, element("div", { style: { width: `${100 * probability}%` } })));
@@ -180,7 +181,11 @@ function setList(set) {
 function card(model, rule, set) {
   const parts = [element("header", {}, element("h2", {}, rule.name), set ? element("span", { class: "quiet" }, sizeOf(model, set)) : null)];
   if (set?.size === 0) parts.push(element("p", { class: "empty" }, "The set is empty: no class is likely enough by this rule."));
-  else if (set) parts.push(...setList(set));
+  else if (set?.nodes) {
+    const shown = `The ${whole(set.size)} ${classesOf(model)} of the set`;
+    const classes = element("details", {}, element("summary", {}, shown), ...entryList(classEntries(set)));
+    parts.push(...entryList(nodeEntries(set)), ...(set.nodes.length < set.size ? [classes] : []));
+  } else if (set) parts.push(...entryList(classEntries(set)));
   if (set?.unknown) parts.push(element("p", { class: "note" }, "It looks like no known class: nearly all calibration photographs were less strange."));
   return element("article", { class: "card" }, parts, promise(rule));
 }

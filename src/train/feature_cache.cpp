@@ -165,7 +165,7 @@ std::string feature_recipe(const Experiment& run) {
   return digest.hex();
 }
 
-// What tells the split's images from others: the split's digest, which knows files by their names and sizes, and for
+// Tells the split's images from others, by the split's digest, which knows files by their names and sizes, and for
 // files also where they lie and when they were written.
 std::string digest_of_images(const Split& split) {
   Sha256 digest;

@@ -100,7 +100,7 @@ class Embed(ProgramTest):
         self.embed("--data", "others.yaml", "--split", "val", "--set", "data.calibration_share=0.4", "--set", "data.workers=2")
         self.assertLess(len(rows_of(self.out)), of_val)
         self.assertIn("data.long_tail", self.embed("--data", "others.yaml", "--split", "train", "--set", "data.long_tail.kind=3", expect=2).stderr)
-        # What its model would need does not matter.
+        # The needs of its model do not matter.
         self.write("others.yaml", CONFIG.replace("root: pictures", "root: others").replace("width: 4", "width: 4, trainable: [head]"))
         self.embed("--data", "others.yaml", "--split", "train")
         self.assertEqual(len(rows_of(self.out)), images)
@@ -117,6 +117,10 @@ class Embed(ProgramTest):
             predict = ("predict", model, "--device", "cpu", "--rule", "top:1", "--features")
             self.assertIn("pictures/train/acer/0.png", self.run_program(*predict, "ours.safetensors").stdout)
             self.assertRegex(self.run_program(*predict, "others.safetensors", expect=1).stderr, "'others.safetensors': other weights made its features")
+        # A model with a body may share it with another one.
+        predict = ("predict", "runs/trees", "--device", "cpu", "--rule", "top:1", "--features")
+        self.assertNotIn("other weights", self.run_program(*predict, "ours.safetensors").stderr)
+        self.assertIn("warning: [predict] 'others.safetensors': other weights made its features", self.run_program(*predict, "others.safetensors").stderr)
 
     def test_images_that_cannot_be_read_are_left_out_and_named(self):
         (self.folder / "pictures/test/acer/1.png").write_text("no image")

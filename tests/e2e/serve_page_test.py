@@ -23,13 +23,13 @@ return [...document.querySelectorAll(".card")].map((card) => ({
 """
 # In place of the server: an answer with a set of so many classes, or an error.
 ANSWER_OF = """
-const [size, status] = arguments;
+const [size, status, nodes] = arguments;
 const ask = window.fetch;
 window.fetch = async (path, options) => {
   if (path !== "predict") return ask(path, options);
   if (status !== 200) return new Response('{"error":"too much to do"}', { status });
   const made = (value) => Array.from({ length: size }, (_, i) => value(i));
-  const set = { size, names: made((i) => "class " + i), classes: made((i) => i), probabilities: made((i) => (i ? 0.0001 : 0.9999)) };
+  const set = { size, names: made((i) => "class " + i), classes: made((i) => i), probabilities: made((i) => (i ? 0.0001 : 0.9999)), ...nodes };
   return new Response(JSON.stringify({ images: 1, sets: { "top:4": set } }));
 };
 """
@@ -206,6 +206,15 @@ class ServePage(ServingTest):
         self.assertEqual([row[0] for row in self.browser.script(CARDS)[0]["classes"]], [f"class {i}" for i in range(1081)])
         self.assertEqual(self.browser.script("return document.activeElement.querySelector('span').textContent"), "class 20")
         self.assertEqual(self.browser.texts(".card button"), [])
+
+    def test_nodes_of_a_taxonomy_stand_above_the_classes_of_the_set(self):
+        nodes = {"nodes": ["genus one", "class 2"], "node_ranks": ["genus", "species"], "node_probabilities": [0.9, 0.1]}
+        self.browser.script(ANSWER_OF, 3, 200, nodes)
+        self.choose("photograph_0.png")
+        rows = [row[0] for row in self.browser.script(CARDS)[0]["classes"]]
+        self.assertEqual(rows, ["genus one (genus)", "class 2", "class 0", "class 1", "class 2"])
+        self.assertEqual(self.browser.texts(".card summary"), ["The 3 classes of the set"])
+        self.assertEqual(self.browser.script("return document.querySelector('.card details').open"), False)
 
     def test_a_place_is_chosen(self):
         self.assertTrue(self.browser.script("return document.querySelector('#where').hidden"))

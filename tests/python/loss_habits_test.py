@@ -121,6 +121,25 @@ class Inputs(LossTest):
             with self.assertRaisesRegex(ValueError, r"^labels.1.: class 2 has no training image"):
                 kind([5, 1, 0])(scores, shares)
 
+    def test_masked_classes_that_leave_too_few(self):
+        scores = torch.randn(3, 10, generator=torch.Generator().manual_seed(2))
+        scores[0, 5:] = -math.inf
+        scores.requires_grad_()
+        for loss in (losses.ExactTopK(k=5), losses.ExactTopKImbalanced([1] * 10, k=5), losses.ExactTopK(k=5, epsilon=0.3)):
+            loss.reduction = "none"
+            value = loss(scores, torch.tensor([0, 1, 2]))
+            self.assertEqual(value[0], 0)
+            (gradient,) = torch.autograd.grad(value.sum(), scores)
+            self.assertTrue(gradient.isfinite().all())
+
+    def test_names_that_are_no_settings(self):
+        loss = losses.NoisedTopK(k=2)
+        with self.assertRaisesRegex(AttributeError, "NoisedTopK has no setting 'epsilonn'; it has .*epsilon"):
+            loss.epsilonn = 0.1
+        loss.scorer = torch.nn.Linear(2, 2)
+        loss.train(False)
+        self.assertIsInstance(losses.CrossEntropy(class_weights=[1.0] * 6).class_weights, tuple)
+
     def test_what_smoothing_alone_takes(self):
         for name, value in (("seed", 3), ("generator", torch.Generator()), ("smoothing_num_draws", 4)):
             loss = losses.TopKHinge(k=2)
@@ -323,7 +342,7 @@ class Settings(LossTest):
             expected = called(losses.NoisedTopK(**given).eval(), scores, labels)[0]
             self.assertEqual(called(loss, scores, labels)[0].item(), expected.item())
             self.assertNotEqual(expected.item(), before.item())
-            self.assertEqual(getattr(loss, name), value)
+            self.assertEqual(getattr(loss, name), tuple(value) if isinstance(value, list) else value)
         self.assertIn("k=3, epsilon=0.7", str(loss))
 
     def test_a_wrong_value_changes_nothing(self):

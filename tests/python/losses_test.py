@@ -320,7 +320,7 @@ class Arguments(TensorTest):
         import numpy
 
         loss = losses.LDAM(numpy.array(COUNTS), max_margin=numpy.float64(0.1), scale=numpy.float64(1e-7))
-        self.assertEqual((loss.scale, loss.class_counts), (1e-07, COUNTS))
+        self.assertEqual((loss.scale, loss.class_counts), (1e-7, tuple(COUNTS)))
 
     def test_errors(self):
         (scores,), labels = inputs("noised_topk")

@@ -126,6 +126,7 @@ class Accuracies(TensorTest):
             (lambda: metrics.topk_accuracy(scores, labels, 2**64), "^k: expected an integer of 64 bits"),
             (lambda: metrics.topk_accuracy(scores, [2**70] * 20, 1), "^labels: "),
             (lambda: metrics.AverageKAccuracy(2, average_k_score="logits"), "^average_k_score: expected"),
+            (lambda: metrics.MacroTopKAccuracy(-1, 1), "^classes: expected a number above 0"),
             (lambda: metrics.AverageKAccuracy(math.inf), "^k: expected a number above 0"),
             (lambda: [of_batches.update(scores[:, :classes], labels * 0) for of_batches in [metrics.AverageKAccuracy(2)] for classes in (12, 5)], "^scores: expected 12 classes"),
         ]

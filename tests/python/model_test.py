@@ -4,6 +4,7 @@ from package import PROGRAM, SOURCE, TensorTest, main
 
 import copy
 import json
+import math
 import pathlib
 import pickle
 import subprocess
@@ -100,6 +101,10 @@ class Load(TensorTest):
             self.assertTrue(torch.equal(same.probabilities(images), found))
         with self.assertRaisesRegex(ValueError, "images: expected float32 on the CPU, got torch.float64"):
             fast(images.double())
+        broken = images.clone()
+        broken[3, 0, 0, 0] = math.nan
+        with self.assertRaisesRegex(ValueError, r"images: expected finite numbers, got others in the images \[3\]"):
+            fast(broken)
         for batch in (1, 3):
             self.assert_close(fast.probabilities(images[:batch]), probabilities[:batch], 1e-4)
         with warnings.catch_warnings(record=True) as told:

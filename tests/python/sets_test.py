@@ -38,10 +38,10 @@ class Sets(TensorTest):
         for name in rules:
             with self.subTest(rule=name):
                 rule = sets.calibrate(name, scores, labels, train_counts=self.COUNTS, superclass_of=[c // 3 for c in range(12)])
-                chosen = rule.sets(scores)
+                chosen = rule.sets(scores, first_image=0)
                 self.assertEqual((chosen.shape, chosen.dtype), (scores.shape, torch.bool))
                 self.assertGreater(metrics.coverage(chosen, labels), 0.25)
-                self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores), chosen))
+                self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores, first_image=0), chosen))
 
     def test_coverage_follows_alpha_however_sure_the_network_is(self):
         generator = torch.Generator().manual_seed(4)
@@ -57,12 +57,12 @@ class Sets(TensorTest):
                     with self.subTest(scale=scale, name=name, alpha=alpha):
                         scores = base * scale
                         rule = sets.calibrate(f"conformal:{name}:{alpha}", scores[:half], labels[:half], train_counts=self.COUNTS)
-                        chosen = rule.sets(scores[half:])
+                        chosen = rule.sets(scores[half:], first_image=0)
                         m = math.ceil((half + 1) * (1 - alpha) - 1e-9)
                         deviation = math.sqrt(m * (half + 1 - m) * (2 * half + 1) / (half * (half + 1) ** 2 * (half + 2)))
                         self.assertAlmostEqual(metrics.coverage(chosen, labels[half:]), m / (half + 1), delta=4 * deviation)
-                        self.assertTrue(torch.equal(rule.sets(scores[half:].double()), chosen))
-                        self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores[half:]), chosen))
+                        self.assertTrue(torch.equal(rule.sets(scores[half:].double(), first_image=0), chosen))
+                        self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores[half:], first_image=0), chosen))
 
     def test_rules_of_an_earlier_version(self):
         scores, labels = drawn()
@@ -80,8 +80,12 @@ class Sets(TensorTest):
     def test_the_first_images_number_counts_for_randomised_rules(self):
         scores, labels = drawn()
         rule = sets.calibrate("conformal:aps(randomised=true):0.2", scores, labels)
-        self.assertTrue(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:], first_image=100)))
-        self.assertFalse(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:])))
+        of_all = rule.sets(scores, first_image=0)
+        self.assertTrue(torch.equal(of_all[100:], rule.sets(scores[100:], first_image=100)))
+        self.assertFalse(torch.equal(of_all[100:], rule.sets(scores[100:], first_image=0)))
+        for number in (None, -1, 2**63 - 1):
+            with self.assertRaisesRegex(ValueError, "^first_image: "):
+                rule.sets(scores, first_image=number)
 
     def test_quality_of_groups(self):
         scores, labels = drawn()
@@ -141,14 +145,25 @@ class Sets(TensorTest):
             with self.assertRaisesRegex(ValueError, "^scores: expected probabilities"):
                 sets.calibrate("conformal:lac:0.1", wrong, labels, probabilities=True)
 
-    def test_probabilities_for_a_rule_of_scaled_scores(self):
+    def test_probabilities_are_those_after_scale_and_temperature(self):
         scores, labels = drawn()
-        facts = json.loads(str(sets.calibrate("conformal:lac:0.1", scores, labels)))
-        with self.assertRaisesRegex(ValueError, "^probabilities: this rule multiplies scores by 20.0"):
-            sets.CalibratedRule(json.dumps(facts | {"score_scale": 20})).sets(scores.softmax(1), probabilities=True)
+        facts = json.loads(str(sets.calibrate("conformal:lac:0.1", scores * 20 / 3, labels)))
+        rule = sets.CalibratedRule(json.dumps(facts | {"score_scale": 20, "temperature": 3}))
+        self.assertTrue(torch.equal(rule.sets((scores * 20 / 3).softmax(1), probabilities=True), rule.sets(scores)))
+        self.assertEqual(rule.sets(scores[:0]).shape, (0, 12))
+
+    def test_superclasses_and_taxonomies_that_are_none(self):
+        scores, labels = drawn()
+        with self.assertRaisesRegex(ValueError, "^superclass_of: expected numbers from 0, got -1"):
+            sets.calibrate("conformal:lac:0.1:superclass", scores, labels, superclass_of=[-1] * 12)
+        for taxonomy in (["Acer"] * 12, [[None]] * 12):
+            with self.assertRaisesRegex(TypeError, "^taxonomy: expected a list of names for each class"):
+                sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=taxonomy)
 
     def test_scores_that_look_like_probabilities_are_warned_of(self):
         scores, labels = drawn()
+        with self.assertWarnsRegex(UserWarning, "sums to 100"):
+            sets.calibrate("top:1", scores.softmax(1) * 100, labels)
         with self.assertWarnsRegex(UserWarning, "probabilities=True") as caught:
             rule = sets.calibrate("conformal:lac:0.1", scores.softmax(1), labels)
         self.assertEqual(caught.filename, __file__)
