@@ -33,6 +33,7 @@ CLASSES, IMAGES = 6, 20  # of the test split, for each class
 
 class Export(TensorTest):
     def setUp(self):
+        torch.manual_seed(0)  # of the networks below
         folder = tempfile.TemporaryDirectory(prefix="settrain-onnx-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
