@@ -1,5 +1,7 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/nll_loss.h>
 
 #include "losses/entries.h"
 #include "losses/ops/score_ops.h"
@@ -27,7 +29,7 @@ class CrossEntropy : public Loss {
  private:
   at::Tensor per_sample(const LossInput& input) override {
     const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
-    const at::Tensor of_labels = -of_label(log_p, input.labels);
+    const at::Tensor of_labels = at::nll_loss(log_p, input.labels, /*weight=*/{}, at::Reduction::None);
     if (label_smoothing_ == 0) return of_labels;
     return of_labels * (1 - label_smoothing_) - log_p.mean(1) * label_smoothing_;
   }

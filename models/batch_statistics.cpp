@@ -21,7 +21,7 @@ BatchStatistics::BatchStatistics(const Model& model, SumOverProcesses sum) : sum
 }
 
 at::Tensor BatchStatistics::record(bool together) {
-  if (layers_.empty()) return at::zeros({0});
+  if (layers_.empty()) return {};
   at::Tensor row = at::zeros({size_}, layers_[0]->statistics_options());
   int64_t place = 0;
   for (const auto& layer : layers_) {

@@ -31,8 +31,8 @@ class BatchStatistics {
   int64_t size() const { return size_; }
 
   /// From now on training forward passes write their statistics to the result, [size] of the layers' dtype, and leave
-  /// the running ones alone. Until the next call, or release(). `together`: whether all processes pass; then they share
-  /// their statistics, where they are to.
+  /// the running ones alone; undefined where there is no layer. Until the next call, or release(). `together`: whether
+  /// all processes pass; then they share their statistics, where they are to.
   at::Tensor record(bool together);
 
   /// Forward passes update the running statistics themselves again, each process by itself.

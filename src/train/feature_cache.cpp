@@ -68,17 +68,22 @@ Pipeline training_pipeline(const Experiment& run) {
   return {run.loader.pipeline, run.dataset.height, run.dataset.width, ViewUse::kTraining};
 }
 
+// The first parameter that is trained and no part of the head, or an empty text.
+std::string trained_in_body(const Experiment& run) {
+  const std::set<std::string> head = run.model->head_parameters();
+  for (const auto& parameter : run.model->named_parameters()) {
+    if (parameter.value().requires_grad() && !head.contains(parameter.key())) return parameter.key();
+  }
+  return "";
+}
+
 // Why the run must see its images in every epoch, or an empty text. Cheap reasons come first.
 std::string why_not(const Experiment& run) {
   if (run.train.epochs < 2) return "the run has fewer than two epochs";
-  const std::set<std::string> head = run.model->head_parameters();
-  bool trains_head = false;
-  for (const auto& parameter : run.model->named_parameters()) {
-    if (!parameter.value().requires_grad()) continue;
-    if (!head.contains(parameter.key())) return fmt::format("{} trains, which is no part of the head", parameter.key());
-    trains_head = true;
-  }
-  if (!trains_head) return "no parameter of the head is trained";
+  const std::string in_body = trained_in_body(run);
+  if (!in_body.empty()) return fmt::format("{} trains, which is no part of the head", in_body);
+  if (std::ranges::none_of(run.model->parameters(), &at::Tensor::requires_grad))
+    return "no parameter of the head is trained";
   if (run.train.ema_decay > 0) return "train.ema_decay rounds the averaged weights of the body too";
   if (training_pipeline(run).is_random())
     return "images are cropped, mirrored or augmented anew in each epoch (data.pipeline, data.augment)";
@@ -425,7 +430,14 @@ std::optional<FeaturePlan> feature_plan(const Experiment& run) {
 
 void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& bar) {
   const std::optional<FeaturePlan> plan = feature_plan(run);
-  if (!plan) return;
+  if (!plan) {
+    const std::string reason = why_not(run);  // empty where the head takes pixels: there is no body
+    const bool is_asked = run.loader.options.cache_features == config::Switch::kAuto && run.train.epochs > 1 &&
+                          !run.dataset.train.images->features();
+    if (is_asked && !reason.empty() && trained_in_body(run).empty())
+      log::info("[features] the frozen body sees the images in every epoch: " + reason);
+    return;
+  }
   const c10::InferenceMode inference;
   const Evaluating evaluating(*run.model);
   ProcessGroup& group = *run.group;

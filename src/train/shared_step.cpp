@@ -81,7 +81,8 @@ void SharedStep::sum_gradients(const StepPlan& plan) {
     with_own_statistics.insert(with_own_statistics.end(), round.begin(),
                                is_normalised_together(round) ? round.begin() + 1 : round.end());
   }
-  statistics_.replay(gather(with_own_statistics, at::stack(std::exchange(recorded_, {}))));
+  const std::vector<at::Tensor> recorded = std::exchange(recorded_, {});
+  if (statistics_.size() > 0) statistics_.replay(gather(with_own_statistics, at::stack(recorded)));
   if (gradients_) gradients_->finish();
 }
 
@@ -112,6 +113,7 @@ bool SharedStep::is_normalised_together(const StepPlan::Round& round) const {
 }
 
 at::Tensor SharedStep::gather(const std::vector<StepPlan::Entry>& entries, const at::Tensor& rows) {
+  if (group_.world_size() == 1 && std::ssize(entries) == rows.size(0)) return rows;
   const at::Tensor all = group_.all_gather(rows);  // [world, rounds, columns]
   std::vector<at::Tensor> picked;
   for (const StepPlan::Entry& entry : entries) {

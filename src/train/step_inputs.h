@@ -58,8 +58,8 @@ struct StepInputs {
   /// The learning rate as optimizers take it, see Optimizer::step().
   at::Tensor lr() const { return numbers.is_cpu() ? numbers[0] : numbers[0].to(at::kFloat); }
   at::Tensor divisor() const { return numbers[1]; }
-  /// [] int64
-  at::Tensor step() const { return numbers[2].to(at::kLong); }
+  /// [] int64 on a GPU, whose kernels read it there; undefined on the CPU.
+  at::Tensor step() const { return numbers.is_cpu() ? at::Tensor() : numbers[2].to(at::kLong); }
 };
 
 /// Brings batches to a device. A GPU copies them on a stream of its own, while the step before computes.

@@ -1,6 +1,7 @@
 #include "src/train/step_result.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -73,10 +74,28 @@ at::Tensor StepMetrics::sums(const ModelOutput& output, const at::Tensor& labels
 
 void StepMetrics::fill(const at::Tensor& row, const LossInput& input, const LossValue& value) const {
   const c10::NoGradGuard no_grad;
-  const at::Tensor correct = label_ranks(input.output.prediction(), input.labels).eq(0).sum();
-  row[kLossSum].copy_(value.sum.detach());
-  row[kCorrect].copy_(correct);
+  const at::Tensor ranks = label_ranks(input.output.prediction(), input.labels);
+  if (row.is_cpu()) {
+    auto* const sums = row.mutable_data_ptr<double>();
+    sums[kLossSum] = value.sum.item<double>();
+    const auto* const rank = ranks.const_data_ptr<int64_t>();
+    sums[kCorrect] = static_cast<double>(std::count(rank, rank + ranks.numel(), 0));
+  } else {
+    row[kLossSum].copy_(value.sum);
+    row[kCorrect].copy_(ranks.eq(0).sum());
+  }
   if (!names_.empty()) row.slice(0, kFirstMeasured).copy_(sums(input.output, input.labels));
+}
+
+void stop_where_not_finite(const at::Tensor& sums, at::Tensor& stop) {
+  const at::Tensor losses = sums.select(1, StepMetrics::kLossSum);
+  if (!losses.is_cpu()) {
+    stop.copy_(at::maximum(stop, at::isfinite(losses).all().logical_not().to(at::kFloat)));
+    return;
+  }
+  for (int64_t i = 0; i < losses.size(0); ++i) {
+    if (!std::isfinite(losses.const_data_ptr<double>()[i * losses.stride(0)])) stop.fill_(1);
+  }
 }
 
 StepResult& StepResult::operator+=(const StepResult& other) {

@@ -53,6 +53,10 @@ class StepMetrics {
   std::vector<std::string> names_{};
 };
 
+/// Sets `stop`, [] float32, to 1 where the losses' sum in a row of `sums` is not finite: [parts, columns] float64 on
+/// its device, rows of StepMetrics::fill(). Does not wait for the device.
+void stop_where_not_finite(const at::Tensor& sums, at::Tensor& stop);
+
 /// The numbers of a step, summed over its samples.
 struct StepResult {
   double loss_sum = 0;

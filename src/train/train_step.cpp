@@ -1,7 +1,5 @@
 #include "src/train/train_step.h"
 
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/maximum.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
@@ -50,7 +48,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
         timer.end(&StepPhases::forward);
 
         // The mean over the whole step, whatever its batches' sizes.
-        loss.sum.div(inputs.divisor().to(loss.sum.scalar_type())).backward();
+        loss.sum.backward(inputs.divisor().to(loss.sum.scalar_type()).reciprocal());
         timer.end(&StepPhases::backward);
 
         // The loss has used both labels. The metrics count the label with the larger share, see StepResult.
@@ -63,8 +61,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
   const at::Tensor sums = shared_.gather_rows(inputs.plan);
   has_begun_update_ = true;
   shared_.sum_gradients(inputs.plan);  // and brings batch norm's running statistics up to date
-  const at::Tensor is_finite = at::isfinite(sums.select(1, StepMetrics::kLossSum)).all();
-  stop_.copy_(at::maximum(stop_, is_finite.logical_not().to(at::kFloat)));
+  stop_where_not_finite(sums, stop_);
   // By the norm of the gradients of the whole step.
   if (settings_.clip_norm > 0) clip_gradients(optimizer_.parameters(), settings_.clip_norm);
   optimizer_.step(inputs.lr(), stop_);
@@ -122,7 +119,7 @@ void TrainStep::seed_for(const MicroBatch& batch, const StepNumber& number) cons
 std::pair<MixedBatch, LossInput> TrainStep::prepare(const MicroBatch& batch, const StepNumber& number,
                                                     const at::Tensor& step) const {
   LossInput input = batch.loss_input;
-  if (step.is_cuda()) input.noise_key.step_on_device = step.const_data_ptr<int64_t>();
+  if (step.defined()) input.noise_key.step_on_device = step.const_data_ptr<int64_t>();
   return {
       mix(settings_.mix, as_input(batch.images, policy_), input.labels, {settings_.seed, number.step, batch.number}),
       input};

@@ -65,7 +65,7 @@ class TrainStep {
   at::Tensor run_with_graph(const StepInputs& inputs);
   void seed_for(const MicroBatch& batch, const StepNumber& number) const;
   // The images of a batch, mixed where train.mix asks for it, and the loss' input but for the model's output. `step`:
-  // [], read by kernels while the step is computed.
+  // StepInputs::step(), which kernels read while the step is computed.
   std::pair<MixedBatch, LossInput> prepare(const MicroBatch& batch, const StepNumber& number,
                                            const at::Tensor& step) const;
 

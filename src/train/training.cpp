@@ -249,10 +249,15 @@ bool Training::checkpoint_is_due() const {
 
 // Any process may have been told to stop; the first one's clock says when a checkpoint is due.
 void Training::answer_requests() {
-  const at::Tensor requests =
-      run_.group->all_gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
-  if (requests[0][1].item<int64_t>() != 0) save_last();
-  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
+  int64_t signal = interrupted();
+  bool is_due = checkpoint_is_due();
+  if (run_.group->world_size() > 1) {
+    const at::Tensor requests = run_.group->all_gather(at::tensor({signal, int64_t{is_due}}));
+    is_due = requests[0][1].item<int64_t>() != 0;
+    signal = requests.select(1, 0).max().item<int64_t>();
+  }
+  if (is_due) save_last();
+  if (signal != 0) throw Interrupted(static_cast<int>(signal));
 }
 
 void Training::show_progress() {

@@ -82,7 +82,9 @@ class FeatureCache(ProgramTest):
             done = self.head("none", "--set", "data.cache_features=on", "--set", setting, expect=2)
             self.assertRegex(done.stderr, f"data.cache_features: on: .*{reason}")
             self.assertFalse((self.folder / "runs/none").exists())
-        self.assertNotIn("[features]", self.head("random", "--set", "data.pipeline=cifar").stderr)
+        self.assertIn("[features] the frozen body sees the images in every epoch: images are cropped, mirrored", self.head("random", "--set", "data.pipeline=cifar").stderr)
+        for setting in ("data.cache_features=off", "model.trainable=[body, head]"):
+            self.assertNotIn("[features]", self.head("silent", "--overwrite", "--set", "data.pipeline=cifar", "--set", setting).stderr)
 
     def test_a_dry_run_says_seconds_and_bytes(self):
         told = self.head("none", "--dry-run").stdout
