@@ -59,7 +59,7 @@ class Convolution : public Layer {
   at::Tensor forward_into(Activation activation, const at::Tensor& x);
 
   /// activation(norm(convolved x) + added), in one operation where prepared. `added` has the result's shape, or is
-  /// undefined; `skipped` is the probability that an image has `added` alone.
+  /// undefined; a prepared layer may overwrite it. `skipped` is the probability that an image has `added` alone.
   at::Tensor normed(const at::Tensor& x, Activation activation, const at::Tensor& added, double skipped);
 
   /// From now on normed() has this norm.
@@ -150,7 +150,8 @@ class LinearLayer : public Layer {
   /// is in the weights.
   void set_scale(const at::Tensor& scale) { scale_ = scale; }
 
-  /// added + scale * forward(x) in one operation; of a prepared layer. `added`: [..., out].
+  /// added + scale * forward(x) in one operation; of a prepared layer. `added`: [..., out], which it may
+  /// overwrite.
   at::Tensor scaled_onto(const at::Tensor& added, const at::Tensor& x);
 
  private:

@@ -107,9 +107,9 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
                                          Activation activation, const at::Tensor& added) {
   using Unary = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&, at::IntArrayRef,
                            at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view, Scalars, OptionalText);
-  using Binary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
-                            at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view,
-                            std::optional<at::Scalar>, OptionalText, Scalars, OptionalText);
+  using BinaryInPlace = at::Tensor&(at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&,
+                                    at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view,
+                                    std::optional<at::Scalar>, OptionalText, Scalars, OptionalText);
   const std::array<int64_t, 2> padding{geometry.padding, geometry.side_padding},
       stride{geometry.stride, geometry.stride};
   const at::Tensor input = x.to(type_).contiguous(at::MemoryFormat::ChannelsLast);
@@ -117,7 +117,8 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
     return finished(at::conv2d(input, weight_, bias_, stride, padding, kDilation, geometry.groups), added, activation);
   }
   static const auto convolve = find_operator<Unary>("mkldnn::_convolution_pointwise");
-  static const auto convolve_and_add = find_operator<Binary>("mkldnn::_convolution_pointwise", "binary");
+  // In place oneDNN accumulates onto what is there, which is faster than an addition of its own behind the product.
+  static const auto convolve_and_add = find_operator<BinaryInPlace>("mkldnn::_convolution_pointwise_", "binary");
   std::call_once(once_, [&] { weight_ = packed_convolution(weight_, geometry, input.sizes()); });
   if (!is_summand(added, type_)) {
     const auto [name, numbers, formula] = words_of(added.defined() ? Activation::kNone : activation);
@@ -126,10 +127,10 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
     return added.defined() ? finished(y, added, activation) : y;
   }
   const bool rectifies = activation == Activation::kRelu;  // no other activation is taken behind a sum
-  const at::Tensor y = convolve_and_add.call(input, added.contiguous(at::MemoryFormat::ChannelsLast), weight_, bias_,
-                                             padding, stride, kDilation, geometry.groups, "add", 1,
-                                             rectifies ? OptionalText("relu") : std::nullopt, Scalars(), std::nullopt);
-  return rectifies ? y : activated(y, activation);
+  at::Tensor sum = added.contiguous(at::MemoryFormat::ChannelsLast);
+  convolve_and_add.call(sum, input, weight_, bias_, padding, stride, kDilation, geometry.groups, "add", 1,
+                        rectifies ? OptionalText("relu") : std::nullopt, Scalars(), std::nullopt);
+  return rectifies ? sum : activated(std::move(sum), activation);
 }
 
 PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type) {

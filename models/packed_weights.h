@@ -29,8 +29,9 @@ class PackedConvolution {
   PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
 
   /// activation(x convolved + bias + added): x [batch, in, height, width] of any type, the result in the weights' type
-  /// with the channels last. `added` has the result's shape, or is undefined. The first call lays the weights out as
-  /// suits its shapes; for others oneDNN may have to lay them out anew in each call.
+  /// with the channels last. `added` has the result's shape, or is undefined; it may be overwritten, and shares no
+  /// memory with x. The first call lays the weights out as suits its shapes; for others oneDNN may have to lay them out
+  /// anew in each call.
   at::Tensor operator()(const at::Tensor& x, const ConvolutionGeometry& geometry, Activation activation,
                         const at::Tensor& added);
 
@@ -48,7 +49,8 @@ class PackedLinear {
  public:
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
 
-  /// activation(x weight^T + bias + added): x [..., in], `added` [..., out] or undefined.
+  /// activation(x weight^T + bias + added): x [..., in], `added` [..., out] or undefined; it may be overwritten, and
+  /// shares no memory with x.
   at::Tensor operator()(const at::Tensor& x, Activation activation, const at::Tensor& added);
 
  private:

@@ -15,6 +15,7 @@ from bench_pairs import built_program, cpu_name, output_of, print_ratio
 from reference_models import make, usual_classes, usual_size
 
 PAUSE_S = 0.2
+MEASURED_S = 1.0  # the same for all: the first call of a measurement finds the weights of another network in the cache
 
 
 def milliseconds(work, seconds):
@@ -66,7 +67,7 @@ def compiled(model, images):
 
 def settrain_ms(args):
     command = [args.program or built_program(), "bench", "inference", "--model", args.model, "--images", args.images, "--size", args.size]
-    command += ["--rounds", 3, "--json", "--set", f"run.threads={args.threads}", "--device", "cpu"]
+    command += ["--rounds", 1, "--seconds", MEASURED_S, "--json", "--set", f"run.threads={args.threads}", "--device", "cpu"]
     forms = json.loads(output_of([str(part) for part in command])[0])["forms"]
     return {f"settrain, {form}": statistics.median(measured["ms"]) for form, measured in forms.items()}
 
@@ -90,7 +91,7 @@ def compare_inference(args):
         measured = {}
         for name in contestants[number % len(contestants) :] + contestants[: number % len(contestants)]:
             time.sleep(PAUSE_S)
-            measured |= settrain_ms(args) if name == "settrain" else {name: milliseconds(rivals[name], seconds=1)}
+            measured |= settrain_ms(args) if name == "settrain" else {name: milliseconds(rivals[name], MEASURED_S)}
         rounds.append(measured)
     print(f"{args.model}, {args.images} x 3x{args.size}x{args.size}, {args.threads} threads of {cpu_name()}, torch {torch.__version__}")
     for name in rounds[0]:

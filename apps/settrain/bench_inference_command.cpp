@@ -25,6 +25,7 @@ namespace {
 struct InferenceBench {
   std::string model = "resnet18";
   int64_t images = 1, size = 0, rounds = 15;
+  double seconds = 0.1;
   bool json = false;
 };
 
@@ -139,7 +140,7 @@ int bench_inference(const CommandLine& line, const InferenceBench& bench) {
   }
   constexpr double kLongest = 60;  // seconds of a form
   const auto seconds =
-      measure_in_turns(works, device, {.rounds = bench.rounds, .min_seconds = 0.1, .max_seconds = kLongest});
+      measure_in_turns(works, device, {.rounds = bench.rounds, .min_seconds = bench.seconds, .max_seconds = kLongest});
   for (size_t f = 0; f < forms.size(); ++f) {
     forms[f].seconds = seconds[f];
     forms[f].operations = operations_of(works[f]);
@@ -158,6 +159,9 @@ void add_bench_inference_command(CLI::App& bench_app, CommandLine& line) {
   add_integer(*command, "--images", bench->images, 1, 4096, "Images in a batch");
   add_integer(*command, "--size", bench->size, 4, 4096, "Height and width of an image; what the model was made for");
   add_integer(*command, "--rounds", bench->rounds, 1, 1000, "Rounds of measuring each");
+  command->add_option("--seconds", bench->seconds, "Least seconds of a measurement, over which the batch is repeated")
+      ->check(CLI::Range(0.001, 60.0))
+      ->capture_default_str();
   command->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_set_option(*command, line, "key.path=value, such as run.threads=1");
   add_device_option(*command, line);
