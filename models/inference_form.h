@@ -19,9 +19,9 @@ enum class InferenceForm {
 /// Whether bf16 costs time there instead of saving it: a CPU without instructions for it.
 bool bf16_is_emulated(c10::Device device);
 
-/// Prepares the model, with its weights, to answer in the fast form on that device. Where the scores of a random image
-/// then differ from the exact ones by more than 1e-4 of the largest, or of 1, it stays in the exact form. Returns why,
-/// or an empty text.
-std::string prepare_fast(Model& model, const ModelContext& context, c10::Device device);
+/// Prepares the model, with its weights, to answer in that form on that device. It stays in the exact form where the
+/// scores of a random image are not finite in both, since fused activations may hide a NaN from the scores, or differ
+/// in the fast form by more than 1e-4 of the largest, or of 1. Returns why, or an empty text.
+std::string prepare_checked(Model& model, InferenceForm form, const ModelContext& context, c10::Device device);
 
 }  // namespace settrain

@@ -54,13 +54,10 @@ class Network : public torch::CustomClassHolder {
           return network_of(settings, {classes, channels, height, width}, weights);
         })) {
     const c10::InferenceMode inference;
-    if (form == "fast") {
-      problem_ = prepare_fast(*model_, {classes, channels, height, width}, at::kCPU);
-    } else if (bf16_is_emulated(at::kCPU)) {
-      problem_ = "the processor has no instructions for bfloat16";
-    } else {
-      model_->prepare(InferenceForm::kBf16);
-    }
+    const auto wanted = form == "fast" ? InferenceForm::kFast : InferenceForm::kBf16;
+    problem_ = wanted == InferenceForm::kBf16 && bf16_is_emulated(at::kCPU)
+                   ? "the processor has no instructions for bfloat16"
+                   : prepare_checked(*model_, wanted, {classes, channels, height, width}, at::kCPU);
   }
 
   /// Why the network is in the exact form; empty where it is not.

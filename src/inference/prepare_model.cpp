@@ -1,7 +1,6 @@
 #include "src/inference/prepare_model.h"
 
 #include <ATen/TensorOperators.h>
-#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,14 +23,9 @@ InferenceForm prepared(Model& model, InferenceForm wanted, const ModelContext& i
                              policy.device.is_cpu() ? "a processor without instructions for bfloat16" : "a GPU"));
   }
   if (wanted == InferenceForm::kExact || !has_form(wanted, policy)) return InferenceForm::kExact;
-  if (wanted == InferenceForm::kBf16) {
-    const c10::InferenceMode inference;
-    model.prepare(wanted);
-    return wanted;
-  }
-  const std::string problem = prepare_fast(model, input, policy.device);
+  const std::string problem = prepare_checked(model, wanted, input, policy.device);
   if (problem.empty()) return wanted;
-  log::warning(fmt::format("[model] {}: fast: {}; answers are exact", kKey, problem));
+  log::warning(fmt::format("[model] {}: {}: {}; answers are exact", kKey, name_of(wanted), problem));
   return InferenceForm::kExact;
 }
 

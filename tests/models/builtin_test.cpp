@@ -378,6 +378,17 @@ TEST_CASE("the fast form of every model gives its scores and features, and bf16 
   }
 }
 
+TEST_CASE("a network whose activations overflow stays in the exact form, in which a ReLU hides no NaN") {
+  const c10::InferenceMode inference;
+  for (const InferenceForm form : {InferenceForm::kFast, InferenceForm::kBf16}) {
+    const auto model = build_model("resnet20");
+    model->named_parameters()["conv1.weight"].mul_(3e38);
+    CHECK(prepare_checked(*model, form, small(models().at("resnet20")), at::kCPU) ==
+          "scores of a random image are not finite");
+    CHECK(model->forward(images_for("resnet20")).scores.isnan().any().item<bool>());
+  }
+}
+
 TEST_CASE("bf16 rounds within the network, and the head's scores stay float32") {
   for (const std::string& name : kKinds) {
     if (name == "shufflenet_v2_x1_0") continue;  // as drawn, it lets nothing of an image through in evaluation
