@@ -113,6 +113,7 @@ bool SharedStep::is_normalised_together(const StepPlan::Round& round) const {
 }
 
 at::Tensor SharedStep::gather(const std::vector<StepPlan::Entry>& entries, const at::Tensor& rows) {
+  // A process alone has all of them already, in this order. In steps of a small network the copies below would show.
   if (group_.world_size() == 1 && std::ssize(entries) == rows.size(0)) return rows;
   const at::Tensor all = group_.all_gather(rows);  // [world, rounds, columns]
   std::vector<at::Tensor> picked;
