@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/core/error.h"
@@ -37,12 +38,13 @@ struct TestServer {
   ServiceMetrics metrics{};
   HttpServer server;
 
-  explicit TestServer(const HttpLimits& limits = small_limits(), const std::vector<std::string>& origins = {})
+  explicit TestServer(const HttpLimits& limits = small_limits(), const std::vector<std::string>& origins = {},
+                      decltype(HttpAnswers::predict) predict = count_images)
       : server({.page_html = "<p>",
                 .page_css = "p {}",
                 .page_js = "1;",
                 .model = "{\"names\":[]}\n",
-                .predict = count_images,
+                .predict = std::move(predict),
                 .origins = origins},
                limits, metrics) {}
 };
