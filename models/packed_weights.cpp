@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/winograd.h"
+
 namespace settrain {
 namespace {
 
@@ -115,6 +117,15 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   const at::Tensor input = x.to(type_).contiguous(at::MemoryFormat::ChannelsLast);
   if (!is_packed_) {
     return finished(at::conv2d(input, weight_, bias_, stride, padding, kDilation, geometry.groups), added, activation);
+  }
+  if (type_ == at::kFloat && stride == kDilation && padding == stride && geometry.groups == 1 &&
+      suits_winograd(weight_, x.size(2), x.size(3))) {
+    std::call_once(once_for_winograd_,
+                   [&] { winograd_weight_ = winograd_weight(weight_.is_mkldnn() ? weight_.to_dense() : weight_); });
+    const bool adds = is_summand(added, type_), rectifies = activation == Activation::kRelu && adds == added.defined();
+    at::Tensor y = winograd_convolution(input, winograd_weight_, bias_, rectifies,
+                                        adds ? added.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor());
+    return rectifies ? y : finished(std::move(y), adds ? at::Tensor() : added, activation);
   }
   static const auto convolve = find_operator<Unary>("mkldnn::_convolution_pointwise");
   // In place oneDNN accumulates onto what is there, which is faster than an addition of its own behind the product.

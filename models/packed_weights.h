@@ -38,8 +38,8 @@ class PackedConvolution {
  private:
   at::ScalarType type_;
   bool is_packed_;
-  std::once_flag once_;
-  at::Tensor weight_, bias_;
+  std::once_flag once_, once_for_winograd_;
+  at::Tensor weight_, winograd_weight_, bias_;  // winograd_weight_: undefined before images that suit it
 };
 
 /// The same for a linear layer, weight [out, in] and bias [out]. oneDNN lays out the weights of its own linear layers

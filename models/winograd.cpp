@@ -1,0 +1,242 @@
+#include "models/winograd.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/native/CPUBlas.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kOut = 4, kIn = 6, kProducts = kIn * kIn;  // pixels of a tile's side, out and in
+constexpr int64_t kLanes = 16;
+constexpr int64_t kBlock = 28;   // tiles whose products fit into a core's cache
+constexpr int64_t kFewest = 14;  // tiles for each thread, below which all threads share one block
+constexpr float kA = 0.70710678118654752F, kB = 1.41421356237309505F;  // the points
+
+#define SETTRAIN_INLINE inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define SETTRAIN_AVX512 __attribute__((target("avx512f,fma")))
+#else
+#define SETTRAIN_AVX512
+#endif
+
+// The channels of a pixel that are computed together. Passed by pointers alone: by value they would need AVX-512
+// everywhere.
+using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+SETTRAIN_INLINE const Lanes* lanes(const float* at) {
+  return reinterpret_cast<const Lanes*>(at);
+}
+
+SETTRAIN_INLINE Lanes* lanes(float* at) {
+  return reinterpret_cast<Lanes*>(at);
+}
+
+// Six pixels, `step` apart, to the values of their polynomial's products at the six points.
+SETTRAIN_INLINE void transform_in(const Lanes* d, Lanes* to, int64_t step) {
+  const Lanes even_a = d[4 * step] - 2 * d[2 * step], odd_a = kA * (d[3 * step] - 2 * d[step]);
+  const Lanes even_b = d[4 * step] - 0.5F * d[2 * step], odd_b = kB * (d[3 * step] - 0.5F * d[step]);
+  to[0] = d[0] - 2.5F * d[2 * step] + d[4 * step];
+  to[step] = even_a + odd_a;
+  to[2 * step] = even_a - odd_a;
+  to[3 * step] = even_b + odd_b;
+  to[4 * step] = even_b - odd_b;
+  to[5 * step] = d[step] - 2.5F * d[3 * step] + d[5 * step];
+}
+
+// Values at the six points, `step` apart, to four pixels, `to_step` apart.
+SETTRAIN_INLINE void transform_out(const Lanes* m, Lanes* to, int64_t step, int64_t to_step) {
+  const Lanes even_a = m[step] + m[2 * step], odd_a = kA * (m[step] - m[2 * step]);
+  const Lanes even_b = m[3 * step] + m[4 * step], odd_b = kB * (m[3 * step] - m[4 * step]);
+  to[0] = m[0] + even_a + even_b;
+  to[to_step] = odd_a + odd_b;
+  to[2 * to_step] = 0.5F * even_a + 2 * even_b;
+  to[3 * to_step] = 0.5F * odd_a + 2 * odd_b + m[5 * step];
+}
+
+struct Layer3x3 {
+  const float *x, *weight, *bias;
+  float* y;
+  bool adds, rectifies;  // adds: y holds what is added
+  int64_t height, width, in, out, tiles_down, tiles_across;
+};
+
+// Tiles that are computed together. `values`: [36, tiles, in]; `products`: [36, tiles, out].
+struct Block {
+  int64_t first, tiles;
+  float *values, *products;
+};
+
+struct Corner {
+  int64_t image, y, x;  // the tile's first pixel
+};
+
+SETTRAIN_INLINE Corner corner_of(const Layer3x3& layer, int64_t tile) {
+  const int64_t a_picture = layer.tiles_down * layer.tiles_across, within = tile % a_picture;
+  return {tile / a_picture, within / layer.tiles_across * kOut, within % layer.tiles_across * kOut};
+}
+
+// Of the block's tiles from `begin` to `end`, as the next functions.
+SETTRAIN_AVX512 void compute_values(const Layer3x3& layer, const Block& block, int64_t begin, int64_t end) {
+  for (int64_t tile = begin; tile < end; ++tile) {
+    const Corner corner = corner_of(layer, block.first + tile);
+    for (int64_t c = 0; c < layer.in; c += kLanes) {
+      Lanes pixels[kProducts], columns[kProducts];
+      for (int64_t row = 0; row < kIn; ++row) {
+        const int64_t y = corner.y + row - 1;
+        for (int64_t column = 0; column < kIn; ++column) {
+          const int64_t x = corner.x + column - 1;
+          const bool is_inside = y >= 0 && y < layer.height && x >= 0 && x < layer.width;
+          pixels[row * kIn + column] =
+              is_inside ? *lanes(layer.x + ((corner.image * layer.height + y) * layer.width + x) * layer.in + c)
+                        : Lanes{};
+        }
+      }
+      for (int64_t i = 0; i < kIn; ++i) transform_in(pixels + i, columns + i, kIn);
+      for (int64_t i = 0; i < kIn; ++i) transform_in(columns + i * kIn, pixels + i * kIn, 1);
+      for (int64_t k = 0; k < kProducts; ++k)
+        *lanes(block.values + (k * block.tiles + tile) * layer.in + c) = pixels[k];
+    }
+  }
+}
+
+void compute_products(const Layer3x3& layer, const Block& block, int64_t begin, int64_t end) {
+  for (int64_t k = begin; k < end; ++k) {
+    at::native::cpublas::brgemm(block.tiles, layer.out, layer.in, layer.in, layer.out, layer.out, /*add_C=*/false,
+                                block.values + k * block.tiles * layer.in, layer.weight + k * layer.in * layer.out,
+                                block.products + k * block.tiles * layer.out, /*is_vnni=*/false);
+  }
+  at::native::cpublas::brgemm_release(/*is_vnni=*/false);
+}
+
+SETTRAIN_AVX512 void compute_pixels(const Layer3x3& layer, const Block& block, int64_t begin, int64_t end) {
+  for (int64_t tile = begin; tile < end; ++tile) {
+    const Corner corner = corner_of(layer, block.first + tile);
+    const int64_t rows = std::min(kOut, layer.height - corner.y), columns = std::min(kOut, layer.width - corner.x);
+    for (int64_t c = 0; c < layer.out; c += kLanes) {
+      Lanes products[kProducts], half[kIn * kOut], pixels[kOut * kOut];
+      for (int64_t k = 0; k < kProducts; ++k)
+        products[k] = *lanes(block.products + (k * block.tiles + tile) * layer.out + c);
+      for (int64_t i = 0; i < kIn; ++i) transform_out(products + i, half + i, kIn, kIn);
+      for (int64_t i = 0; i < kOut; ++i) transform_out(half + i * kIn, pixels + i * kOut, 1, 1);
+      for (int64_t row = 0; row < rows; ++row) {
+        float* to = layer.y + ((corner.image * layer.height + corner.y + row) * layer.width + corner.x) * layer.out + c;
+        for (int64_t column = 0; column < columns; ++column, to += layer.out) {
+          Lanes value = pixels[row * kOut + column] + *lanes(layer.bias + c);
+          if (layer.adds) value += *lanes(to);
+          if (layer.rectifies) value = value < 0 ? Lanes{} : value;
+          *lanes(to) = value;
+        }
+      }
+    }
+  }
+}
+
+// Memory of the calling thread, which it keeps for its next convolutions.
+Block block_in_memory(const Layer3x3& layer, int64_t first, int64_t tiles) {
+  thread_local std::vector<float> memory;
+  const size_t needed = static_cast<size_t>(kProducts * tiles * (layer.in + layer.out));
+  if (memory.size() < needed) memory.resize(needed);
+  return {first, tiles, memory.data(), memory.data() + kProducts * tiles * layer.in};
+}
+
+void convolve(const Layer3x3& layer, int64_t tiles) {
+  const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
+  if (threads > 1 && tiles < threads * kFewest) {
+    const Block block = block_in_memory(layer, 0, tiles);
+    at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_values(layer, block, begin, end); });
+    at::parallel_for(0, kProducts, 1, [&](int64_t begin, int64_t end) { compute_products(layer, block, begin, end); });
+    at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_pixels(layer, block, begin, end); });
+    return;
+  }
+  const auto rounded_up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t blocks = rounded_up(rounded_up(tiles, kBlock), threads) * threads, size = rounded_up(tiles, blocks);
+  at::parallel_for(0, rounded_up(tiles, size), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Block block = block_in_memory(layer, i * size, std::min(size, tiles - i * size));
+      compute_values(layer, block, 0, block.tiles);
+      compute_products(layer, block, 0, kProducts);
+      compute_pixels(layer, block, 0, block.tiles);
+    }
+  });
+}
+
+// Whether LibTorch has the product that compute_products() calls: it throws where it was built without.
+bool has_products() {
+  if (!at::globalContext().userEnabledMkldnn()) return false;
+  try {
+    std::array<float, kLanes * kLanes> a{}, b{}, c{};
+    at::native::cpublas::brgemm(kLanes, kLanes, kLanes, kLanes, kLanes, kLanes, false, a.data(), b.data(), c.data(),
+                                false);
+    at::native::cpublas::brgemm_release(false);
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool suits_winograd(const at::Tensor& weight, int64_t height, int64_t width) {
+#if defined(__x86_64__)
+  static const bool can = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma") && has_products();
+#else
+  static const bool can = false;
+#endif
+  // Larger weights come from the memory at each call, and 36 of them for 9 cost more than the products that they save.
+  constexpr int64_t kMostWeights = 1 << 17, kFewestTiles = 16;
+  const auto tiles = [](int64_t pixels) { return (pixels + kOut - 1) / kOut; };
+  return can && weight.scalar_type() == at::kFloat && weight.size(2) == 3 && weight.size(3) == 3 &&
+         weight.size(0) % kLanes == 0 && weight.size(1) % kLanes == 0 &&
+         weight.size(0) * weight.size(1) <= kMostWeights && tiles(height) * tiles(width) >= kFewestTiles;
+}
+
+at::Tensor winograd_weight(const at::Tensor& weight) {
+  const double a = std::sqrt(0.5), b = std::sqrt(2.0);
+  const at::Tensor g = at::tensor({1.0, 0.0, 0.0,                 //
+                                   -2 / 3., -2 * a / 3, -1 / 3.,  //
+                                   -2 / 3., 2 * a / 3, -1 / 3.,   //
+                                   1 / 6., b / 6, 1 / 3.,         //
+                                   1 / 6., -b / 6, 1 / 3.,        //
+                                   0.0, 0.0, 1.0},
+                                  at::kDouble)
+                           .view({kIn, 3});
+  return at::matmul(at::matmul(g, weight.to(at::kDouble)), g.t())
+      .permute({2, 3, 1, 0})
+      .reshape({kProducts, weight.size(1), weight.size(0)})
+      .to(at::kFloat)
+      .contiguous();
+}
+
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool rectifies,
+                                const at::Tensor& added) {
+  RECORD_FUNCTION("settrain::winograd_convolution", {});
+  const int64_t height = x.size(2), width = x.size(3), out = weight.size(2);
+  at::Tensor y =
+      added.defined() ? added : at::empty({x.size(0), out, height, width}, x.options(), at::MemoryFormat::ChannelsLast);
+  const Layer3x3 layer{.x = x.const_data_ptr<float>(),
+                       .weight = weight.const_data_ptr<float>(),
+                       .bias = bias.const_data_ptr<float>(),
+                       .y = y.mutable_data_ptr<float>(),
+                       .adds = added.defined(),
+                       .rectifies = rectifies,
+                       .height = height,
+                       .width = width,
+                       .in = x.size(1),
+                       .out = out,
+                       .tiles_down = (height + kOut - 1) / kOut,
+                       .tiles_across = (width + kOut - 1) / kOut};
+  convolve(layer, x.size(0) * layer.tiles_down * layer.tiles_across);
+  return y;
+}
+
+}  // namespace settrain
