@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/winograd.h"
+#include "models/convolution_kernels.h"
 
 namespace settrain {
 namespace {
@@ -62,6 +62,20 @@ ActivationWords words_of(Activation activation) {
       break;
   }
   return words;
+}
+
+/// The activation as a range, if it is one.
+std::optional<ValueRange> range_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return ValueRange{};
+    case Activation::kRelu:
+      return ValueRange{.least = 0};
+    case Activation::kRelu6:
+      return ValueRange{.least = 0, .most = 6};
+    default:
+      return std::nullopt;
+  }
 }
 
 bool can_pack(const at::Tensor& weight, at::ScalarType type) {
@@ -118,19 +132,14 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   if (!is_packed_) {
     return finished(at::conv2d(input, weight_, bias_, stride, padding, kDilation, geometry.groups), added, activation);
   }
-  if (type_ == at::kFloat && stride == kDilation && padding == stride && geometry.groups == 1 &&
-      suits_winograd(weight_, x.size(2), x.size(3))) {
-    std::call_once(once_for_winograd_,
-                   [&] { winograd_weight_ = winograd_weight(weight_.is_mkldnn() ? weight_.to_dense() : weight_); });
-    const bool adds = is_summand(added, type_), rectifies = activation == Activation::kRelu && adds == added.defined();
-    at::Tensor y = winograd_convolution(input, winograd_weight_, bias_, rectifies,
-                                        adds ? added.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor());
-    return rectifies ? y : finished(std::move(y), adds ? at::Tensor() : added, activation);
-  }
+  std::call_once(once_, [&] {
+    kernel_ = find_kernel(weight_, geometry, x.size(2), x.size(3));
+    weight_ = kernel_ ? kernel_->lay_out(weight_) : packed_convolution(weight_, geometry, input.sizes());
+  });
+  if (kernel_) return by_kernel(input, activation, added);
   static const auto convolve = find_operator<Unary>("mkldnn::_convolution_pointwise");
   // In place oneDNN accumulates onto what is there, which is faster than an addition of its own behind the product.
   static const auto convolve_and_add = find_operator<BinaryInPlace>("mkldnn::_convolution_pointwise_", "binary");
-  std::call_once(once_, [&] { weight_ = packed_convolution(weight_, geometry, input.sizes()); });
   if (!is_summand(added, type_)) {
     const auto [name, numbers, formula] = words_of(added.defined() ? Activation::kNone : activation);
     const at::Tensor y =
@@ -142,6 +151,15 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
   convolve_and_add.call(sum, input, weight_, bias_, padding, stride, kDilation, geometry.groups, "add", 1,
                         rectifies ? OptionalText("relu") : std::nullopt, Scalars(), std::nullopt);
   return rectifies ? sum : activated(std::move(sum), activation);
+}
+
+at::Tensor PackedConvolution::by_kernel(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
+  const bool adds = is_summand(added, type_);
+  const std::optional<ValueRange> range = range_of(activation);
+  const bool is_whole = range && adds == added.defined();
+  at::Tensor y = kernel_->convolve(x, weight_, bias_, is_whole ? *range : ValueRange{},
+                                   adds ? added.contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor());
+  return is_whole ? y : finished(std::move(y), adds ? at::Tensor() : added, activation);
 }
 
 PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type) {

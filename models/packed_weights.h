@@ -15,6 +15,8 @@ namespace settrain {
 /// The type that a layer prepared in that form has its weights in.
 at::ScalarType packed_type(InferenceForm form, const at::Tensor& weight);
 
+struct ConvolutionKernel;
+
 struct ConvolutionGeometry {
   int64_t stride, padding, groups;
   int64_t side_padding = padding;  // on the left and on the right
@@ -30,16 +32,19 @@ class PackedConvolution {
 
   /// activation(x convolved + bias + added): x [batch, in, height, width] of any type, the result in the weights' type
   /// with the channels last. `added` has the result's shape, or is undefined; it may be overwritten, and shares no
-  /// memory with x. The first call lays the weights out as suits its shapes; for others oneDNN may have to lay them out
-  /// anew in each call.
+  /// memory with x. The first call lays the weights out as suits its shapes; others may take longer, since oneDNN may
+  /// have to lay them out anew in each call.
   at::Tensor operator()(const at::Tensor& x, const ConvolutionGeometry& geometry, Activation activation,
                         const at::Tensor& added);
 
  private:
+  at::Tensor by_kernel(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
+
   at::ScalarType type_;
   bool is_packed_;
-  std::once_flag once_, once_for_winograd_;
-  at::Tensor weight_, winograd_weight_, bias_;  // winograd_weight_: undefined before images that suit it
+  std::once_flag once_;
+  const ConvolutionKernel* kernel_ = nullptr;  // set by the first call; null: oneDNN
+  at::Tensor weight_, bias_;
 };
 
 /// The same for a linear layer, weight [out, in] and bias [out]. oneDNN lays out the weights of its own linear layers

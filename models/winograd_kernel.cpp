@@ -1,17 +1,14 @@
-#include "models/winograd.h"
-
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
+
+#include "models/convolution_kernels.h"
 
 namespace settrain {
 namespace {
@@ -23,11 +20,6 @@ constexpr int64_t kFewest = 14;  // tiles for each thread, below which all threa
 constexpr float kA = 0.70710678118654752F, kB = 1.41421356237309505F;  // the points
 
 #define SETTRAIN_INLINE inline __attribute__((always_inline))
-#if defined(__x86_64__)
-#define SETTRAIN_AVX512 __attribute__((target("avx512f,fma")))
-#else
-#define SETTRAIN_AVX512
-#endif
 
 // The channels of a pixel that are computed together. Passed by pointers alone: by value they would need AVX-512
 // everywhere.
@@ -66,7 +58,8 @@ SETTRAIN_INLINE void transform_out(const Lanes* m, Lanes* to, int64_t step, int6
 struct Layer3x3 {
   const float *x, *weight, *bias;
   float* y;
-  bool adds, rectifies;  // adds: y holds what is added
+  bool adds;  // y holds what is added
+  ValueRange range;
   int64_t height, width, in, out, tiles_down, tiles_across;
 };
 
@@ -115,10 +108,10 @@ void compute_products(const Layer3x3& layer, const Block& block, int64_t begin, 
                                 block.values + k * block.tiles * layer.in, layer.weight + k * layer.in * layer.out,
                                 block.products + k * block.tiles * layer.out, /*is_vnni=*/false);
   }
-  at::native::cpublas::brgemm_release(/*is_vnni=*/false);
 }
 
 SETTRAIN_AVX512 void compute_pixels(const Layer3x3& layer, const Block& block, int64_t begin, int64_t end) {
+  const Lanes least = layer.range.least + Lanes{}, most = layer.range.most + Lanes{};
   for (int64_t tile = begin; tile < end; ++tile) {
     const Corner corner = corner_of(layer, block.first + tile);
     const int64_t rows = std::min(kOut, layer.height - corner.y), columns = std::min(kOut, layer.width - corner.x);
@@ -133,7 +126,8 @@ SETTRAIN_AVX512 void compute_pixels(const Layer3x3& layer, const Block& block, i
         for (int64_t column = 0; column < columns; ++column, to += layer.out) {
           Lanes value = pixels[row * kOut + column] + *lanes(layer.bias + c);
           if (layer.adds) value += *lanes(to);
-          if (layer.rectifies) value = value < 0 ? Lanes{} : value;
+          value = value < least ? least : value;
+          value = value > most ? most : value;
           *lanes(to) = value;
         }
       }
@@ -154,53 +148,22 @@ void convolve(const Layer3x3& layer, int64_t tiles) {
   if (threads > 1 && tiles < threads * kFewest) {
     const Block block = block_in_memory(layer, 0, tiles);
     at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_values(layer, block, begin, end); });
-    at::parallel_for(0, kProducts, 1, [&](int64_t begin, int64_t end) { compute_products(layer, block, begin, end); });
+    at::parallel_for(0, kProducts, 1, [&](int64_t begin, int64_t end) {
+      compute_products(layer, block, begin, end);
+      at::native::cpublas::brgemm_release(/*is_vnni=*/false);
+    });
     at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_pixels(layer, block, begin, end); });
     return;
   }
-  const auto rounded_up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
-  const int64_t blocks = rounded_up(rounded_up(tiles, kBlock), threads) * threads, size = rounded_up(tiles, blocks);
-  at::parallel_for(0, rounded_up(tiles, size), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Block block = block_in_memory(layer, i * size, std::min(size, tiles - i * size));
-      compute_values(layer, block, 0, block.tiles);
-      compute_products(layer, block, 0, kProducts);
-      compute_pixels(layer, block, 0, block.tiles);
-    }
+  kernels::for_each_block(tiles, kBlock, [&](int64_t first, int64_t count) {
+    const Block block = block_in_memory(layer, first, count);
+    compute_values(layer, block, 0, count);
+    compute_products(layer, block, 0, kProducts);
+    compute_pixels(layer, block, 0, count);
   });
 }
 
-// Whether LibTorch has the product that compute_products() calls: it throws where it was built without.
-bool has_products() {
-  if (!at::globalContext().userEnabledMkldnn()) return false;
-  try {
-    std::array<float, kLanes * kLanes> a{}, b{}, c{};
-    at::native::cpublas::brgemm(kLanes, kLanes, kLanes, kLanes, kLanes, kLanes, false, a.data(), b.data(), c.data(),
-                                false);
-    at::native::cpublas::brgemm_release(false);
-    return true;
-  } catch (const c10::Error&) {
-    return false;
-  }
-}
-
-}  // namespace
-
-bool suits_winograd(const at::Tensor& weight, int64_t height, int64_t width) {
-#if defined(__x86_64__)
-  static const bool can = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma") && has_products();
-#else
-  static const bool can = false;
-#endif
-  // Larger weights come from the memory at each call, and 36 of them for 9 cost more than the products that they save.
-  constexpr int64_t kMostWeights = 1 << 17, kFewestTiles = 16;
-  const auto tiles = [](int64_t pixels) { return (pixels + kOut - 1) / kOut; };
-  return can && weight.scalar_type() == at::kFloat && weight.size(2) == 3 && weight.size(3) == 3 &&
-         weight.size(0) % kLanes == 0 && weight.size(1) % kLanes == 0 &&
-         weight.size(0) * weight.size(1) <= kMostWeights && tiles(height) * tiles(width) >= kFewestTiles;
-}
-
-at::Tensor winograd_weight(const at::Tensor& weight) {
+at::Tensor lay_out_winograd(const at::Tensor& weight) {
   const double a = std::sqrt(0.5), b = std::sqrt(2.0);
   const at::Tensor g = at::tensor({1.0, 0.0, 0.0,                 //
                                    -2 / 3., -2 * a / 3, -1 / 3.,  //
@@ -217,18 +180,17 @@ at::Tensor winograd_weight(const at::Tensor& weight) {
       .contiguous();
 }
 
-at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool rectifies,
-                                const at::Tensor& added) {
+at::Tensor convolve_winograd(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, ValueRange range,
+                             const at::Tensor& added) {
   RECORD_FUNCTION("settrain::winograd_convolution", {});
-  const int64_t height = x.size(2), width = x.size(3), out = weight.size(2);
-  at::Tensor y =
-      added.defined() ? added : at::empty({x.size(0), out, height, width}, x.options(), at::MemoryFormat::ChannelsLast);
+  const int64_t height = x.size(2), width = x.size(3), out = weights.size(2);
+  at::Tensor y = kernels::result_for(x, out, added);
   const Layer3x3 layer{.x = x.const_data_ptr<float>(),
-                       .weight = weight.const_data_ptr<float>(),
+                       .weight = weights.const_data_ptr<float>(),
                        .bias = bias.const_data_ptr<float>(),
                        .y = y.mutable_data_ptr<float>(),
                        .adds = added.defined(),
-                       .rectifies = rectifies,
+                       .range = range,
                        .height = height,
                        .width = width,
                        .in = x.size(1),
@@ -238,5 +200,9 @@ at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, c
   convolve(layer, x.size(0) * layer.tiles_down * layer.tiles_across);
   return y;
 }
+
+}  // namespace
+
+const ConvolutionKernel kWinogradKernel{lay_out_winograd, convolve_winograd};
 
 }  // namespace settrain

@@ -1,0 +1,147 @@
+// Convolutions by this project's own kernels, against ordinary ones in double.
+#include "models/convolution_kernels.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "models/packed_weights.h"
+#include "tests/support/catch2.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kTolerance = 2e-5;  // of values of about 1
+constexpr ConvolutionGeometry kPointwise{1, 0, 1}, kPadded{1, 1, 1};
+
+// Weights that keep the size of what they convolve.
+at::Tensor weights(int64_t out, int64_t in, int64_t side) {
+  return at::randn({out, in, side, side}) / std::sqrt(static_cast<double>(side * side * in));
+}
+
+at::Tensor channels_last(const at::Tensor& x) {
+  return x.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor convolved_in_double(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::conv2d(x.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble), 1, weight.size(2) / 2);
+}
+
+bool has_kernels() {
+  if (find_kernel(at::zeros({16, 16, 1, 1}), kPointwise, 8, 8)) return true;
+  WARN("skipped: the processor has no AVX-512");
+  return false;
+}
+
+struct Threads {
+  int before = at::get_num_threads();
+  ~Threads() { at::set_num_threads(before); }
+};
+
+TEST_CASE("a kernel convolves, adds and keeps to a range, for any size, batch and number of threads") {
+  if (!has_kernels()) return;
+  const c10::InferenceMode inference;
+  const Threads restored;
+  at::manual_seed(1);
+  struct Case {
+    int64_t images, in, out, side, height, width;
+  };
+  for (const int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    for (const auto& [images, in, out, side, height, width] : std::vector<Case>{{1, 16, 16, 3, 13, 16},
+                                                                                {1, 32, 16, 3, 14, 14},
+                                                                                {2, 16, 48, 3, 31, 17},
+                                                                                {5, 64, 64, 3, 56, 56},
+                                                                                {16, 16, 32, 3, 15, 64},
+                                                                                {1, 3, 5, 1, 1, 1},
+                                                                                {2, 24, 144, 1, 7, 9},
+                                                                                {3, 144, 24, 1, 14, 14},
+                                                                                {9, 64, 65, 1, 8, 8}}) {
+      CAPTURE(threads, images, in, out, side, height, width);
+      const at::Tensor weight = weights(out, in, side), bias = at::randn({out});
+      const ConvolutionKernel& kernel = side == 1 ? kPointwiseKernel : kWinogradKernel;
+      const at::Tensor x = channels_last(at::randn({images, in, height, width}));
+      const at::Tensor added = channels_last(at::randn({images, out, height, width}));
+      const at::Tensor expected = convolved_in_double(x, weight, bias), laid_out = kernel.lay_out(weight);
+      const auto got = [&](ValueRange range, const at::Tensor& summand) {
+        return kernel.convolve(x, laid_out, bias, range, summand);
+      };
+      CHECK(test::relative_error(got({}, {}), expected) <= kTolerance);
+      CHECK(test::relative_error(got({.least = 0}, {}), expected.relu()) <= kTolerance);
+      CHECK(test::relative_error(got({.least = 0, .most = 0.5}, added.clone()), (expected + added).clamp(0, 0.5)) <=
+            kTolerance);
+      const at::Tensor sum = added.clone();
+      CHECK(got({}, sum).is_same(sum));
+      CHECK(test::relative_error(sum, expected + added) <= kTolerance);
+    }
+  }
+}
+
+TEST_CASE("a kernel keeps NaN behind a ReLU, in the pixels that see it alone") {
+  if (!has_kernels()) return;
+  const c10::InferenceMode inference;
+  at::manual_seed(2);
+  for (const ConvolutionKernel* kernel : {&kPointwiseKernel, &kWinogradKernel}) {
+    const bool is_pointwise = kernel == &kPointwiseKernel;
+    const at::Tensor weight = kernel->lay_out(weights(16, 16, is_pointwise ? 1 : 3)), bias = at::randn({16});
+    const at::Tensor x = channels_last(at::randn({2, 16, 16, 16}));
+    const at::Tensor clean = kernel->convolve(x, weight, bias, {.least = 0}, {}).clone();
+    x[1].select(0, 3)[5][5].fill_(std::numeric_limits<double>::quiet_NaN());
+    const at::Tensor got = kernel->convolve(x, weight, bias, {.least = 0}, {});
+    CHECK(got[0].equal(clean[0]));
+    CHECK(got[1].select(1, 5).select(1, 5).isnan().all().item<bool>());
+    CHECK(got[1].narrow(1, 8, 8).equal(clean[1].narrow(1, 8, 8)));  // no tile of 4 x 4 below the row 8 sees it
+    CHECK(got[1].narrow(2, 8, 8).equal(clean[1].narrow(2, 8, 8)));
+  }
+}
+
+TEST_CASE("a kernel is found where it does what the layer does and is faster") {
+  if (!has_kernels()) return;
+  const at::Tensor three = at::zeros({64, 64, 3, 3}), one = at::zeros({64, 64, 1, 1});
+  CHECK(find_kernel(three, kPadded, 56, 56) == &kWinogradKernel);
+  CHECK(find_kernel(one, kPointwise, 7, 7) == &kPointwiseKernel);
+  CHECK(find_kernel(three, kPadded, 7, 7) == nullptr);                             // too few tiles
+  CHECK(find_kernel(at::zeros({512, 512, 3, 3}), kPadded, 56, 56) == nullptr);     // too many weights
+  CHECK(find_kernel(at::zeros({2048, 512, 1, 1}), kPointwise, 7, 7) == nullptr);   // too many weights
+  CHECK(find_kernel(at::zeros({64, 3, 3, 3}), kPadded, 56, 56) == nullptr);        // channels that fill no vector
+  CHECK(find_kernel(three, {2, 1, 1}, 56, 56) == nullptr);                         // stride
+  CHECK(find_kernel(three, {1, 0, 1}, 56, 56) == nullptr);                         // padding
+  CHECK(find_kernel(three, {1, 1, 1, 0}, 56, 56) == nullptr);                      // padding of the sides
+  CHECK(find_kernel(at::zeros({64, 32, 3, 3}), {1, 1, 2}, 56, 56) == nullptr);     // groups
+  CHECK(find_kernel(at::zeros({64, 64, 3, 1}), {1, 1, 1, 0}, 56, 56) == nullptr);  // not square
+  CHECK(find_kernel(three.to(at::kBFloat16), kPadded, 56, 56) == nullptr);
+}
+
+TEST_CASE("a packed convolution by a kernel takes every activation and sum, and images of any size") {
+  const c10::InferenceMode inference;
+  at::manual_seed(3);
+  const at::Tensor bias = at::randn({32});
+  for (const int64_t side : {1, 3}) {
+    const at::Tensor weight = weights(32, 16, side);
+    const ConvolutionGeometry& geometry = side == 1 ? kPointwise : kPadded;
+    for (const int64_t first_size : {6, 20}) {
+      PackedConvolution convolution(weight, bias, at::kFloat);
+      for (const int64_t size : {first_size, int64_t{1}, int64_t{6}, int64_t{20}}) {
+        const at::Tensor x = at::randn({2, 16, size, size}), added = at::randn({2, 32, size, size});
+        const at::Tensor expected = convolved_in_double(x, weight, bias);
+        for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kSilu,
+                                            Activation::kHardSwish, Activation::kGelu}) {
+          CAPTURE(side, first_size, size, static_cast<int>(activation));
+          const auto by = [&](const at::Tensor& y) { return activated(y.clone(), activation); };
+          CHECK(test::relative_error(convolution(x, geometry, activation, {}), by(expected)) <= kTolerance);
+          CHECK(test::relative_error(convolution(x, geometry, activation, added.clone()), by(expected + added)) <=
+                kTolerance);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace settrain
