@@ -117,7 +117,7 @@ PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor&
     : type_(type),
       is_packed_(can_pack(weight, type)),
       weight_(weight.to(type).contiguous(at::MemoryFormat::ChannelsLast)),
-      bias_(bias.to(type)) {}
+      bias_(bias.to(type).contiguous()) {}
 
 at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionGeometry& geometry,
                                          Activation activation, const at::Tensor& added) {
@@ -154,6 +154,10 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
 }
 
 at::Tensor PackedConvolution::by_kernel(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
+  TORCH_CHECK(x.is_cpu() && x.size(1) == weight_.size(-2), "a convolution of ", weight_.size(-2), " channels gets ",
+              x.sizes(), " on ", x.device());
+  TORCH_CHECK(!added.defined() || added.sizes() == at::IntArrayRef({x.size(0), weight_.size(-1), x.size(2), x.size(3)}),
+              added.sizes(), " is added to a convolution of ", x.sizes());
   const bool adds = is_summand(added, type_);
   const std::optional<ValueRange> range = range_of(activation);
   const bool is_whole = range && adds == added.defined();

@@ -1,4 +1,4 @@
-// Weights of layers as oneDNN takes them, for networks that are no longer trained.
+// Weights of layers as oneDNN and this folder's kernels take them, for networks that are no longer trained.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,8 +23,8 @@ struct ConvolutionGeometry {
 };
 
 /// Weights of a convolution, [out, in / groups, height, width], and its bias [out], as one operation takes them with
-/// the sum and the activation behind it. On the CPU float32 and bfloat16 weights are laid out for oneDNN; all others
-/// are kept as they are, and ATen computes with them.
+/// the sum and the activation behind it. On the CPU float32 and bfloat16 weights are laid out for oneDNN or, where
+/// there is one, for a kernel of convolution_kernels.h; all others are kept as they are, and ATen computes with them.
 class PackedConvolution {
  public:
   /// Rounds both to `type`.
@@ -32,8 +32,8 @@ class PackedConvolution {
 
   /// activation(x convolved + bias + added): x [batch, in, height, width] of any type, the result in the weights' type
   /// with the channels last. `added` has the result's shape, or is undefined; it may be overwritten, and shares no
-  /// memory with x. The first call lays the weights out as suits its shapes; others may take longer, since oneDNN may
-  /// have to lay them out anew in each call.
+  /// memory with x. The first call lays the weights out, and chooses a kernel, as suits its shapes. For others oneDNN
+  /// may have to lay them out anew in each call, and another kernel's roundings differ. All calls have one geometry.
   at::Tensor operator()(const at::Tensor& x, const ConvolutionGeometry& geometry, Activation activation,
                         const at::Tensor& added);
 

@@ -15,8 +15,9 @@ namespace {
 
 constexpr int64_t kOut = 4, kIn = 6, kProducts = kIn * kIn;  // pixels of a tile's side, out and in
 constexpr int64_t kLanes = 16;
-constexpr int64_t kBlock = 28;   // tiles whose products fit into a core's cache
-constexpr int64_t kFewest = 14;  // tiles for each thread, below which all threads share one block
+constexpr int64_t kBlock = 28;               // tiles that a thread computes together; more or fewer were slower
+constexpr int64_t kFewest = 14;              // tiles for each thread, below which all threads share one block
+constexpr int64_t kMostShared = 4 * kBlock;  // tiles of such a block, which bounds its memory
 constexpr float kA = 0.70710678118654752F, kB = 1.41421356237309505F;  // the points
 
 #define SETTRAIN_INLINE inline __attribute__((always_inline))
@@ -33,7 +34,8 @@ SETTRAIN_INLINE Lanes* lanes(float* at) {
   return reinterpret_cast<Lanes*>(at);
 }
 
-// Six pixels, `step` apart, to the values of their polynomial's products at the six points.
+// Six pixels, `step` apart, to six values: the paper's B^T d. For a point p the coefficients are those of M(z) / (z -
+// p), where M(z) = z (z^2 - 1/2) (z^2 - 2), and for infinity those of M.
 SETTRAIN_INLINE void transform_in(const Lanes* d, Lanes* to, int64_t step) {
   const Lanes even_a = d[4 * step] - 2 * d[2 * step], odd_a = kA * (d[3 * step] - 2 * d[step]);
   const Lanes even_b = d[4 * step] - 0.5F * d[2 * step], odd_b = kB * (d[3 * step] - 0.5F * d[step]);
@@ -45,7 +47,8 @@ SETTRAIN_INLINE void transform_in(const Lanes* d, Lanes* to, int64_t step) {
   to[5 * step] = d[step] - 2.5F * d[3 * step] + d[5 * step];
 }
 
-// Values at the six points, `step` apart, to four pixels, `to_step` apart.
+// Six products, `step` apart, to four pixels, `to_step` apart: the paper's A^T m. Pixel i has the points to the power
+// i.
 SETTRAIN_INLINE void transform_out(const Lanes* m, Lanes* to, int64_t step, int64_t to_step) {
   const Lanes even_a = m[step] + m[2 * step], odd_a = kA * (m[step] - m[2 * step]);
   const Lanes even_b = m[3 * step] + m[4 * step], odd_b = kB * (m[3 * step] - m[4 * step]);
@@ -78,7 +81,7 @@ SETTRAIN_INLINE Corner corner_of(const Layer3x3& layer, int64_t tile) {
   return {tile / a_picture, within / layer.tiles_across * kOut, within % layer.tiles_across * kOut};
 }
 
-// Of the block's tiles from `begin` to `end`, as the next functions.
+// This and the next functions compute their part for the block's tiles, or products, from `begin` to `end`.
 SETTRAIN_AVX512 void compute_values(const Layer3x3& layer, const Block& block, int64_t begin, int64_t end) {
   for (int64_t tile = begin; tile < end; ++tile) {
     const Corner corner = corner_of(layer, block.first + tile);
@@ -144,14 +147,12 @@ Block block_in_memory(const Layer3x3& layer, int64_t first, int64_t tiles) {
 }
 
 void convolve(const Layer3x3& layer, int64_t tiles) {
+  if (tiles == 0) return;
   const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  if (threads > 1 && tiles < threads * kFewest) {
+  if (threads > 1 && tiles < threads * kFewest && tiles <= kMostShared) {
     const Block block = block_in_memory(layer, 0, tiles);
     at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_values(layer, block, begin, end); });
-    at::parallel_for(0, kProducts, 1, [&](int64_t begin, int64_t end) {
-      compute_products(layer, block, begin, end);
-      at::native::cpublas::brgemm_release(/*is_vnni=*/false);
-    });
+    at::parallel_for(0, kProducts, 1, [&](int64_t begin, int64_t end) { compute_products(layer, block, begin, end); });
     at::parallel_for(0, tiles, 1, [&](int64_t begin, int64_t end) { compute_pixels(layer, block, begin, end); });
     return;
   }
@@ -163,6 +164,7 @@ void convolve(const Layer3x3& layer, int64_t tiles) {
   });
 }
 
+// The paper's G w G^T. The row of a point p is (1, p, p^2) / M'(p).
 at::Tensor lay_out_winograd(const at::Tensor& weight) {
   const double a = std::sqrt(0.5), b = std::sqrt(2.0);
   const at::Tensor g = at::tensor({1.0, 0.0, 0.0,                 //
