@@ -54,6 +54,9 @@ namespace kernels {
 #define SETTRAIN_AVX512
 #endif
 
+inline constexpr int64_t kLanes = 16;  // float32 numbers in a vector
+inline constexpr int64_t kTile = 4;    // pixels of the side of Winograd's tiles
+
 /// The result's memory: that of `added`, or new.
 at::Tensor result_for(const at::Tensor& x, int64_t out, const at::Tensor& added);
 

@@ -13,8 +13,9 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kOut = 4, kIn = 6, kProducts = kIn * kIn;  // pixels of a tile's side, out and in
-constexpr int64_t kLanes = 16;
+using kernels::kLanes;
+
+constexpr int64_t kOut = kernels::kTile, kIn = kOut + 2, kProducts = kIn * kIn;  // pixels of a tile's side, out and in
 constexpr int64_t kBlock = 28;               // tiles that a thread computes together; more or fewer were slower
 constexpr int64_t kFewest = 14;              // tiles for each thread, below which all threads share one block
 constexpr int64_t kMostShared = 4 * kBlock;  // tiles of such a block, which bounds its memory

@@ -5,7 +5,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
-#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
