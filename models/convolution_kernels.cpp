@@ -4,19 +4,22 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace settrain {
-namespace {
 
-bool has_kernels() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-#else
-  return false;
-#endif
+std::optional<ValueRange> range_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return ValueRange{};
+    case Activation::kRelu:
+      return ValueRange{.least = 0};
+    case Activation::kRelu6:
+      return ValueRange{.least = 0, .most = 6};
+    default:
+      return std::nullopt;
+  }
 }
-
-}  // namespace
 
 const ConvolutionKernel* find_kernel(const at::Tensor& weight, const ConvolutionGeometry& geometry, int64_t height,
                                      int64_t width) {
@@ -24,7 +27,7 @@ const ConvolutionKernel* find_kernel(const at::Tensor& weight, const Convolution
   // For one image on an Intel Xeon with 2 MB of second-level cache a core: with more weights, or fewer tiles, oneDNN
   // was as fast or faster.
   constexpr int64_t kMostPointwise = 1 << 18, kMostWinograd = 1 << 17, kFewestTiles = 16;
-  if (!has_kernels() || weight.scalar_type() != at::kFloat || geometry.stride != 1 || geometry.groups != 1)
+  if (!kernels::are_supported() || weight.scalar_type() != at::kFloat || geometry.stride != 1 || geometry.groups != 1)
     return nullptr;
   const int64_t side = weight.size(2), channels = weight.size(0) * weight.size(1);
   if (weight.size(3) != side || geometry.padding != side / 2 || geometry.side_padding != side / 2) return nullptr;
@@ -36,6 +39,20 @@ const ConvolutionKernel* find_kernel(const at::Tensor& weight, const Convolution
 }
 
 namespace kernels {
+
+bool are_supported() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+float* memory_of_thread(int64_t numbers) {
+  thread_local std::vector<float> memory;
+  if (memory.size() < static_cast<size_t>(numbers)) memory.resize(static_cast<size_t>(numbers));
+  return memory.data();
+}
 
 at::Tensor result_for(const at::Tensor& x, int64_t out, const at::Tensor& added) {
   if (added.defined()) return added;

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 
+#include "models/activation.h"
 #include "models/packed_weights.h"
 
 namespace settrain {
@@ -16,6 +18,9 @@ namespace settrain {
 struct ValueRange {
   float least = -std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::infinity();
 };
+
+/// The activation as a range, if it is one.
+std::optional<ValueRange> range_of(Activation activation);
 
 /// One implementation of a convolution with stride 1.
 struct ConvolutionKernel {
@@ -54,8 +59,39 @@ namespace kernels {
 #define SETTRAIN_AVX512
 #endif
 
+#define SETTRAIN_INLINE inline __attribute__((always_inline))
+
 inline constexpr int64_t kLanes = 16;  // float32 numbers in a vector
 inline constexpr int64_t kTile = 4;    // pixels of the side of Winograd's tiles
+
+/// The channels of a pixel that are computed together. Passed by pointers alone: by value they would need AVX-512
+/// everywhere.
+using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+SETTRAIN_INLINE const Lanes* lanes(const float* at) {
+  return reinterpret_cast<const Lanes*>(at);
+}
+
+SETTRAIN_INLINE Lanes* lanes(float* at) {
+  return reinterpret_cast<Lanes*>(at);
+}
+
+/// Whether this processor has the instructions of SETTRAIN_AVX512.
+bool are_supported();
+
+/// So many numbers of memory of the calling thread, which it keeps for the next kernel. Their values are left over.
+float* memory_of_thread(int64_t numbers);
+
+/// A product of matrices: weight [in, out], bias [out].
+struct PointwiseLayer {
+  const float *weight, *bias;
+  int64_t in, out;
+  ValueRange range;
+  bool adds;  // `to` holds what is added
+};
+
+/// `from`: [pixels, in], `to`: [pixels, out].
+void convolve_pixels(const PointwiseLayer& layer, const float* from, float* to, int64_t pixels);
 
 /// The result's memory: that of `added`, or new.
 at::Tensor result_for(const at::Tensor& x, int64_t out, const at::Tensor& added);

@@ -1,7 +1,5 @@
 #include "models/convolution_unit.h"
 
-#include <ATen/ops/constant_pad_nd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -20,20 +18,15 @@ class SamePaddedConvolution : public Convolution {
   SamePaddedConvolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t groups)
       : Convolution(he_values(out, in / groups, kernel), {stride, 0, groups}) {}
 
- private:
-  at::Tensor padded(const at::Tensor& x, ConvolutionGeometry& geometry) const override {
-    const int64_t height = padding(x.size(2), geometry.stride), width = padding(x.size(3), geometry.stride);
-    if (height == width && height % 2 == 0) {
-      geometry.padding = geometry.side_padding = height / 2;
-      return x;
-    }
-    return at::constant_pad_nd(x, {width / 2, width - width / 2, height / 2, height - height / 2});
+  Padding padding(int64_t height, int64_t width) const override {
+    const int64_t down = both_sides(height), across = both_sides(width);
+    return {down / 2, down - down / 2, across / 2, across - across / 2};
   }
 
-  // On both sides together.
-  int64_t padding(int64_t size, int64_t stride) const {
-    const int64_t out = (size + stride - 1) / stride;
-    return std::max<int64_t>((out - 1) * stride + kernel() - size, 0);
+ private:
+  int64_t both_sides(int64_t size) const {
+    const int64_t out = (size + stride() - 1) / stride();
+    return std::max<int64_t>((out - 1) * stride() + kernel() - size, 0);
   }
 };
 

@@ -46,6 +46,9 @@ class ConvolutionUnit {
     return convolution_->normed(x, activation_, added, skipped);
   }
 
+  const Convolution& convolution() const { return *convolution_; }
+  Activation activation() const { return activation_; }
+
  private:
   Activation activation_;
   std::shared_ptr<Convolution> convolution_;

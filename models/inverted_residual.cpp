@@ -45,7 +45,7 @@ int64_t channels_of_eight(double channels) {
 
 InvertedResidual::InvertedResidual(InvertedNames names, const UnitOptions& options, const InvertedShape& shape,
                                    double skipped)
-    : skipped_(skipped), adds_input_(shape.stride == 1 && shape.in == shape.out) {
+    : skipped_(skipped), adds_input_(shape.stride == 1 && shape.in == shape.out), is_fused_(shape.is_fused) {
   using enum InvertedNames;
   const auto block = names == kLite
                          ? nullptr
@@ -79,7 +79,17 @@ InvertedResidual::InvertedResidual(InvertedNames names, const UnitOptions& optio
   add("_project_conv", "_bn2", {shape.inner, shape.out, 1});
 }
 
+void InvertedResidual::prepare(InferenceForm form) {
+  Layer::prepare(form);
+  kernel_.reset();
+  if (form != InferenceForm::kFast || is_fused_ || excitation_ || depthwise().scalar_type() != at::kFloat) return;
+  const FoldedConvolution expand = units_.size() == 3 ? units_[0].convolution().folded() : FoldedConvolution{};
+  kernel_ = InvertedKernel::find(expand, depthwise().folded(), units_.back().convolution().folded(),
+                                 depthwise().stride(), units_.front().activation());
+}
+
 at::Tensor InvertedResidual::forward(const at::Tensor& x) {
+  if (kernel_) return (*kernel_)(x, depthwise().padding(x.size(2), x.size(3)), adds_input_);
   at::Tensor y = x;
   for (size_t i = 0; i < units_.size(); ++i) {
     const bool is_last = i + 1 == units_.size();

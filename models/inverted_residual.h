@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/convolution_unit.h"
+#include "models/inverted_kernel.h"
 #include "models/layers.h"
 
 namespace settrain {
@@ -39,12 +41,17 @@ class InvertedResidual : public Layer {
   /// `skipped`: the probability that an image skips the block in training.
   InvertedResidual(InvertedNames names, const UnitOptions& options, const InvertedShape& shape, double skipped = 0);
   at::Tensor forward(const at::Tensor& x) override;
+  void prepare(InferenceForm form) override;
 
  private:
+  // The units before the last one, of which the depthwise one is the last; not of a fused block.
+  const Convolution& depthwise() const { return units_[units_.size() - 2].convolution(); }
+
   double skipped_;
-  bool adds_input_, is_one_unit_ = false;
+  bool adds_input_, is_fused_, is_one_unit_ = false;
   std::vector<ConvolutionUnit> units_;
-  std::shared_ptr<Layer> excitation_;  // before the last unit; may be null
+  std::shared_ptr<Layer> excitation_;     // before the last unit; may be null
+  std::optional<InvertedKernel> kernel_;  // where prepared, and where there is one
 };
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/batch_norm.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -86,14 +87,24 @@ void Convolution::prepare(InferenceForm form) {
   Layer::prepare(form);
   packed_.reset();
   if (!is_prepared()) return;
-  const c10::NoGradGuard no_grad;
-  at::Tensor weight = weight_, bias = bias_.defined() ? bias_ : at::zeros({weight.size(0)}, weight.options());
-  if (norm_) {
-    const auto [scale, shift] = norm_->factors();
-    weight = weight * scale.view({-1, 1, 1, 1});
-    bias = bias * scale + shift;
-  }
+  const auto [weight, bias] = folded();
   packed_.emplace(weight, bias, packed_type(form, weight_));
+}
+
+FoldedConvolution Convolution::folded() const {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor bias = bias_.defined() ? bias_ : at::zeros({weight_.size(0)}, weight_.options());
+  if (!norm_) return {weight_, bias};
+  const auto [scale, shift] = norm_->factors();
+  return {weight_ * scale.view({-1, 1, 1, 1}), bias * scale + shift};
+}
+
+at::Tensor Convolution::padded(const at::Tensor& x, ConvolutionGeometry& geometry) const {
+  const auto [top, bottom, left, right] = padding(x.size(2), x.size(3));
+  const bool is_even = top == bottom && left == right;
+  geometry.padding = is_even ? top : 0;
+  geometry.side_padding = is_even ? left : 0;
+  return is_even ? x : at::constant_pad_nd(x, {left, right, top, bottom});
 }
 
 at::Tensor Convolution::plain(const at::Tensor& x) const {

@@ -65,12 +65,21 @@ class Convolution : public Layer {
   /// From now on normed() has this norm.
   void set_norm(std::shared_ptr<BatchNorm> norm) { norm_ = std::move(norm); }
 
- protected:
-  /// x as the convolution takes it, and the padding that is left to do. This class leaves all of it.
-  virtual at::Tensor padded(const at::Tensor& x, ConvolutionGeometry& /*geometry*/) const { return x; }
+  /// The padding of images of that size.
+  virtual Padding padding(int64_t /*height*/, int64_t /*width*/) const {
+    return {geometry_.padding, geometry_.padding, geometry_.side_padding, geometry_.side_padding};
+  }
+
+  /// Weight and bias by which a convolution computes normed() in evaluation; float64 where there is a norm.
+  FoldedConvolution folded() const;
+
+  at::ScalarType scalar_type() const { return weight_.scalar_type(); }
   int64_t kernel() const { return weight_.size(2); }
+  int64_t stride() const { return geometry_.stride; }
 
  private:
+  /// x as the convolution takes it, and the padding that is left to do.
+  at::Tensor padded(const at::Tensor& x, ConvolutionGeometry& geometry) const;
   at::Tensor plain(const at::Tensor& x) const;
   at::Tensor packed(const at::Tensor& x, Activation activation, const at::Tensor& added);
 

@@ -64,20 +64,6 @@ ActivationWords words_of(Activation activation) {
   return words;
 }
 
-/// The activation as a range, if it is one.
-std::optional<ValueRange> range_of(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      return ValueRange{};
-    case Activation::kRelu:
-      return ValueRange{.least = 0};
-    case Activation::kRelu6:
-      return ValueRange{.least = 0, .most = 6};
-    default:
-      return std::nullopt;
-  }
-}
-
 bool can_pack(const at::Tensor& weight, at::ScalarType type) {
   return weight.is_cpu() && at::globalContext().userEnabledMkldnn() && at::Context::hasMKLDNN() &&
          (type == at::kFloat || type == at::kBFloat16);

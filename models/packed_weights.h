@@ -22,6 +22,16 @@ struct ConvolutionGeometry {
   int64_t side_padding = padding;  // on the left and on the right
 };
 
+/// Pixels of padding on each side of an image.
+struct Padding {
+  int64_t top, bottom, left, right;
+};
+
+/// Weights [out, in / groups, height, width] and biases [out] of a convolution with its norm folded in.
+struct FoldedConvolution {
+  at::Tensor weight, bias;
+};
+
 /// Weights of a convolution, [out, in / groups, height, width], and its bias [out], as one operation takes them with
 /// the sum and the activation behind it. On the CPU float32 and bfloat16 weights are laid out for oneDNN or, where
 /// there is one, for a kernel of convolution_kernels.h; all others are kept as they are, and ATen computes with them.

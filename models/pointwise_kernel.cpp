@@ -1,6 +1,8 @@
 #include <ATen/native/CPUBlas.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
+
 #include "models/convolution_kernels.h"
 
 namespace settrain {
@@ -28,21 +30,32 @@ SETTRAIN_AVX512 void finish(float* y, const float* __restrict bias, ValueRange r
 at::Tensor convolve_pointwise(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, ValueRange range,
                               const at::Tensor& added) {
   RECORD_FUNCTION("settrain::pointwise_convolution", {});
-  const int64_t in = weights.size(0), out = weights.size(1);
-  at::Tensor y = kernels::result_for(x, out, added);
-  const float *from = x.const_data_ptr<float>(), *w = weights.const_data_ptr<float>(),
-              *b = bias.const_data_ptr<float>();
+  const kernels::PointwiseLayer layer{weights.const_data_ptr<float>(),
+                                      bias.const_data_ptr<float>(),
+                                      weights.size(0),
+                                      weights.size(1),
+                                      range,
+                                      added.defined()};
+  at::Tensor y = kernels::result_for(x, layer.out, added);
+  const float* from = x.const_data_ptr<float>();
   float* to = y.mutable_data_ptr<float>();
   kernels::for_each_block(x.size(0) * x.size(2) * x.size(3), kPixels, [&](int64_t first, int64_t pixels) {
-    float* block = to + first * out;
-    at::native::cpublas::brgemm(pixels, out, in, in, out, out, /*add_C=*/added.defined(), from + first * in, w, block,
-                                /*is_vnni=*/false);
-    finish(block, b, range, pixels, out);
+    kernels::convolve_pixels(layer, from + first * layer.in, to + first * layer.out, pixels);
   });
   return y;
 }
 
 }  // namespace
+
+void kernels::convolve_pixels(const PointwiseLayer& layer, const float* from, float* to, int64_t pixels) {
+  for (int64_t first = 0; first < pixels; first += kPixels) {
+    const int64_t count = std::min(kPixels, pixels - first);
+    float* block = to + first * layer.out;
+    at::native::cpublas::brgemm(count, layer.out, layer.in, layer.in, layer.out, layer.out, /*add_C=*/layer.adds,
+                                from + first * layer.in, layer.weight, block, /*is_vnni=*/false);
+    finish(block, layer.bias, layer.range, count, layer.out);
+  }
+}
 
 const ConvolutionKernel kPointwiseKernel{lay_out_pointwise, convolve_pointwise};
 

@@ -6,34 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "models/convolution_kernels.h"
 
 namespace settrain {
 namespace {
 
-using kernels::kLanes;
+using kernels::kLanes, kernels::Lanes, kernels::lanes;
 
 constexpr int64_t kOut = kernels::kTile, kIn = kOut + 2, kProducts = kIn * kIn;  // pixels of a tile's side, out and in
 constexpr int64_t kBlock = 28;               // tiles that a thread computes together; more or fewer were slower
 constexpr int64_t kFewest = 14;              // tiles for each thread, below which all threads share one block
 constexpr int64_t kMostShared = 4 * kBlock;  // tiles of such a block, which bounds its memory
 constexpr float kA = 0.70710678118654752F, kB = 1.41421356237309505F;  // the points
-
-#define SETTRAIN_INLINE inline __attribute__((always_inline))
-
-// The channels of a pixel that are computed together. Passed by pointers alone: by value they would need AVX-512
-// everywhere.
-using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-
-SETTRAIN_INLINE const Lanes* lanes(const float* at) {
-  return reinterpret_cast<const Lanes*>(at);
-}
-
-SETTRAIN_INLINE Lanes* lanes(float* at) {
-  return reinterpret_cast<Lanes*>(at);
-}
 
 // Six pixels, `step` apart, to six values: the paper's B^T d. For a point p the coefficients are those of M(z) / (z -
 // p), where M(z) = z (z^2 - 1/2) (z^2 - 2), and for infinity those of M.
@@ -139,12 +124,9 @@ SETTRAIN_AVX512 void compute_pixels(const Layer3x3& layer, const Block& block, i
   }
 }
 
-// Memory of the calling thread, which it keeps for its next convolutions.
 Block block_in_memory(const Layer3x3& layer, int64_t first, int64_t tiles) {
-  thread_local std::vector<float> memory;
-  const size_t needed = static_cast<size_t>(kProducts * tiles * (layer.in + layer.out));
-  if (memory.size() < needed) memory.resize(needed);
-  return {first, tiles, memory.data(), memory.data() + kProducts * tiles * layer.in};
+  float* memory = kernels::memory_of_thread(kProducts * tiles * (layer.in + layer.out));
+  return {first, tiles, memory, memory + kProducts * tiles * layer.in};
 }
 
 void convolve(const Layer3x3& layer, int64_t tiles) {

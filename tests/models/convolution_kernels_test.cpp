@@ -5,10 +5,13 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
+#include "models/inverted_kernel.h"
 #include "models/packed_weights.h"
 #include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
@@ -187,6 +190,126 @@ TEST_CASE("a packed convolution by a kernel takes every activation and sum, and 
       }
     }
   }
+}
+
+struct Shape {
+  int64_t in, inner, out, kernel, stride;
+};
+
+FoldedConvolution random_convolution(int64_t out, int64_t in, int64_t side) {
+  return {at::randn({out, in, side, side}, at::kDouble) / std::sqrt(static_cast<double>(side * side * in)),
+          at::randn({out}, at::kDouble)};
+}
+
+struct RandomBlock {
+  explicit RandomBlock(const Shape& of)
+      : shape(of),
+        depthwise(random_convolution(of.inner, 1, of.kernel)),
+        project(random_convolution(of.out, of.inner, 1)) {
+    if (of.in != of.inner) expand = random_convolution(of.inner, of.in, 1);
+  }
+
+  std::optional<InvertedKernel> kernel(Activation activation) const {
+    return InvertedKernel::find(expand, depthwise, project, shape.stride, activation);
+  }
+
+  at::Tensor in_double(const at::Tensor& x, const Padding& padding, Activation activation, bool adds_input) const {
+    at::Tensor y = x.to(at::kDouble);
+    if (expand.weight.defined()) y = activated(at::conv2d(y, expand.weight, expand.bias), activation);
+    y = at::constant_pad_nd(y, {padding.left, padding.right, padding.top, padding.bottom});
+    y = activated(at::conv2d(y, depthwise.weight, depthwise.bias, /*stride=*/at::IntArrayRef{shape.stride},
+                             /*padding=*/at::IntArrayRef{0}, /*dilation=*/at::IntArrayRef{1}, shape.inner),
+                  activation);
+    y = at::conv2d(y, project.weight, project.bias);
+    return adds_input ? y + x : y;
+  }
+
+  Shape shape;
+  FoldedConvolution expand, depthwise, project;
+};
+
+TEST_CASE("a block's kernel equals three convolutions, for any size, padding, batch and number of threads") {
+  if (!has_kernels()) return;
+  const c10::InferenceMode inference;
+  const Threads restored;
+  at::manual_seed(1);
+  for (const Shape& shape : std::vector<Shape>{{16, 96, 24, 3, 2},
+                                               {24, 144, 24, 5, 1},
+                                               {32, 32, 16, 3, 1},
+                                               {32, 32, 32, 5, 2},
+                                               {3, 16, 3, 3, 1},
+                                               {80, 480, 80, 3, 1}}) {
+    const RandomBlock block(shape);
+    const bool adds_input = shape.in == shape.out && shape.stride == 1;
+    for (const Activation activation : {Activation::kRelu6, Activation::kRelu, Activation::kNone}) {
+      const InvertedKernel kernel = *block.kernel(activation);
+      for (const int threads : {1, 2, 3}) {
+        at::set_num_threads(threads);
+        for (const auto& [images, height, width] : std::vector<std::array<int64_t, 3>>{
+                 {1, 1, 1}, {1, 2, 3}, {2, 7, 7}, {1, 14, 14}, {1, 33, 20}, {5, 9, 70}, {0, 8, 8}}) {
+          const int64_t half = shape.kernel / 2;
+          // Half the kernel on each side; and TensorFlow's for an even size and two steps.
+          for (const Padding& padding : {Padding{half, half, half, half}, Padding{half - 1, half, half - 1, half}}) {
+            const bool adds = adds_input && padding.top == half;
+            if (height + padding.top + padding.bottom < shape.kernel ||
+                width + padding.left + padding.right < shape.kernel)
+              continue;
+            CAPTURE(shape.in, shape.inner, shape.kernel, shape.stride, images, height, width, padding.top, threads,
+                    static_cast<int>(activation));
+            const at::Tensor x = channels_last(at::randn({images, shape.in, height, width}));
+            const at::Tensor got = kernel(x, padding, adds), expected = block.in_double(x, padding, activation, adds);
+            REQUIRE(got.sizes() == expected.sizes());
+            if (images > 0) CHECK(test::relative_error(got, expected) <= kTolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a block's kernel keeps NaN, in the pixels that read it alone") {
+  if (!has_kernels()) return;
+  const c10::InferenceMode inference;
+  at::manual_seed(2);
+  const RandomBlock block({16, 32, 24, 3, 1});
+  const InvertedKernel kernel = *block.kernel(Activation::kRelu6);
+  const at::Tensor x = channels_last(at::randn({2, 16, 12, 70}));
+  const at::Tensor clean = kernel(x, {1, 1, 1, 1}, false);
+  x[1][3][5][40] = std::numeric_limits<float>::quiet_NaN();
+  const at::Tensor got = kernel(x, {1, 1, 1, 1}, false);
+  at::Tensor reads_it = at::zeros({2, 1, 12, 70}, at::kBool);
+  reads_it[1][0].narrow(0, 4, 3).narrow(1, 39, 3).fill_(true);
+  const at::Tensor everywhere = reads_it.expand_as(got);
+  CHECK(got.isnan().equal(everywhere));
+  CHECK(got.masked_fill(everywhere, 0).equal(clean.masked_fill(everywhere, 0)));
+}
+
+TEST_CASE("an image's result does not depend on its batch") {
+  if (!has_kernels()) return;
+  const c10::InferenceMode inference;
+  const Threads restored;
+  at::set_num_threads(2);
+  at::manual_seed(3);
+  const InvertedKernel kernel = *RandomBlock({24, 144, 24, 5, 1}).kernel(Activation::kRelu6);
+  const at::Tensor x = channels_last(at::randn({4, 24, 28, 28}));
+  const at::Tensor together = kernel(x, {2, 2, 2, 2}, true);
+  CHECK(test::relative_error(kernel(channels_last(x.narrow(0, 2, 1)), {2, 2, 2, 2}, true), together.narrow(0, 2, 1)) <=
+        kTolerance);
+}
+
+TEST_CASE("a block's kernel is found for the shapes that it is for, and refuses other images") {
+  if (!has_kernels()) return;
+  const RandomBlock block({16, 96, 16, 3, 1});
+  CHECK_FALSE(block.kernel(Activation::kSilu));
+  CHECK_FALSE(block.kernel(Activation::kHardSwish));
+  CHECK_FALSE(RandomBlock({16, 96, 16, 7, 1}).kernel(Activation::kRelu6));
+  CHECK_FALSE(RandomBlock({16, 40, 16, 3, 1}).kernel(Activation::kRelu6));  // channels that fill no vector
+  RandomBlock whole({16, 96, 16, 3, 1});
+  whole.depthwise = random_convolution(96, 96, 3);
+  CHECK_FALSE(whole.kernel(Activation::kRelu6));
+  const InvertedKernel kernel = *block.kernel(Activation::kRelu6);
+  CHECK_THROWS_AS(kernel(at::zeros({1, 8, 9, 9}), {1, 1, 1, 1}, false), c10::Error);
+  CHECK_THROWS_AS(kernel(at::zeros({1, 16, 9, 9}), {0, 0, 0, 0}, true), c10::Error);  // a sum of different sizes
 }
 
 }  // namespace
