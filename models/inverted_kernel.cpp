@@ -13,7 +13,7 @@ namespace {
 
 using kernels::kLanes, kernels::Lanes, kernels::lanes;
 
-constexpr int64_t kPixels = 64;  // the fewest pixels of a step where the image has as many: products of fewer are slow
+constexpr int64_t kPixels = 64;  // the most pixels of a step of several rows: products of few are slow
 
 // One image, with the channels last, and what makes its result.
 struct Block {

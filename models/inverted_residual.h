@@ -44,7 +44,7 @@ class InvertedResidual : public Layer {
   void prepare(InferenceForm form) override;
 
  private:
-  // The units before the last one, of which the depthwise one is the last; not of a fused block.
+  // The unit before the last one. A fused block has none.
   const Convolution& depthwise() const { return units_[units_.size() - 2].convolution(); }
 
   double skipped_;
