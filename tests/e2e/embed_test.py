@@ -145,7 +145,7 @@ class Embed(ProgramTest):
         text = json.dumps(header).encode()
         (self.folder / "weights.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
         self.assertIn("--model", self.embed("pictures/test", model="weights.safetensors", expect=1).stderr)
-        self.embed("pictures/test", "--model", "resnet8", "--set", "model.width=4", "--input-size", "16", "--normalisation", "none", model="weights.safetensors")
+        self.embed("pictures/test", "--model", "resnet8", "--set", "model.width=4", "--input-size", "16", "--normalisation", "none", "--set", "data.batch_size=4", model="weights.safetensors")
         self.assertEqual(rows_of(self.out), expected)
 
     def test_numpy_loads_the_same_without_pickles(self):
