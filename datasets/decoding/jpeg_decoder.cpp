@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/decoding/baseline_jpeg.h"
 #include "datasets/decoding/decode_image.h"
 #include "datasets/decoding/image_decoders.h"
 
@@ -127,6 +128,15 @@ std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const 
 
   const int64_t height = jpeg.image_height, width = jpeg.image_width;
   const Box box = choose(height, width);
+  const auto warning = [&] {
+    const std::string text = decompressor.warning();
+    return text.empty() ? text : "libjpeg: " + text;
+  };
+  if (jpeg::decode_baseline(jpeg, box, channels, part.pixels)) {
+    part.top = box.top;
+    part.left = box.left;
+    return warning();
+  }
   part.top = std::max<int64_t>(0, box.top - kMargin);
   part.left = std::max<int64_t>(0, box.left - kMargin);
   auto left = static_cast<JDIMENSION>(part.left);
@@ -150,8 +160,7 @@ std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const 
     read_rows(jpeg, part.top + image.height, image.pixels.data());
   });
   if (cmyk) multiply_out(image.pixels, channels);
-  const std::string warning = decompressor.warning();
-  return warning.empty() ? warning : "libjpeg: " + warning;
+  return warning();
 }
 
 std::string jpeg_library_version() {

@@ -1,0 +1,530 @@
+#include "datasets/decoding/baseline_jpeg.h"
+
+#if defined(__x86_64__)
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "datasets/decoding/jpeg_pixels.h"
+
+// libjpeg decodes one Huffman code at a time, and stores the coefficients of blocks that nobody looks at. Here a look
+// at the next bits gives a code and its number together, and two codes at once of blocks that are only passed over.
+
+namespace settrain::jpeg {
+namespace {
+
+constexpr int kLook = 11;  // bits that are looked up; a table of more would crowd the first-level cache
+constexpr int kLongest = 16;
+constexpr int kCoefficients = 64;
+constexpr int64_t kMostSamples = 1 << 26;  // of a plane, which is held whole; libjpeg holds a few rows
+constexpr int kMostBlocks = 6;             // of an MCU
+constexpr int64_t kMostBytes = 4096;       // of an MCU: 64 numbers a block with at most 31 bits each, and a word of 8
+
+// The place of a coefficient by its number in a file; damaged files have higher ones.
+constexpr std::array<uint8_t, 2 * kCoefficients> kPlaces = [] {
+  std::array<uint8_t, 2 * kCoefficients> places{};
+  int row = 0, column = 0;
+  for (int i = 0; i < kCoefficients; ++i) {
+    places[static_cast<size_t>(i)] = static_cast<uint8_t>(8 * row + column);
+    const bool up = (row + column) % 2 == 0;
+    if (up && column == 7) {
+      ++row;
+    } else if (!up && row == 7) {
+      ++column;
+    } else {
+      row += up ? (row > 0 ? -1 : 0) : 1;
+      column += up ? 1 : (column > 0 ? -1 : 0);
+    }
+  }
+  std::fill(places.begin() + kCoefficients, places.end(), uint8_t{63});
+  return places;
+}();
+
+// The coded bytes of a scan without the zeros behind each 0xFF, and where its restart intervals end.
+struct Scan {
+  std::vector<uint8_t> bytes;
+  std::vector<size_t> ends;
+};
+
+// Empty where a marker is missing or not one that belongs there.
+std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, bool restarts) {
+  Scan scan;
+  scan.bytes.reserve(static_cast<size_t>(end - at + kMostBytes));
+  while (at < end) {
+    const auto* mark = static_cast<const uint8_t*>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
+    if (!mark) return std::nullopt;
+    scan.bytes.insert(scan.bytes.end(), at, mark);
+    at = std::find_if(mark, end, [](uint8_t byte) { return byte != 0xFF; });
+    if (at == end) return std::nullopt;
+    const uint8_t marker = *at++;
+    if (marker == 0) {
+      scan.bytes.push_back(0xFF);
+      continue;
+    }
+    const bool restart = marker >= 0xD0 && marker <= 0xD7;
+    if (restart && (!restarts || marker != 0xD0 + scan.ends.size() % 8)) return std::nullopt;
+    scan.ends.push_back(scan.bytes.size());
+    if (restart) continue;
+    scan.bytes.resize(scan.bytes.size() + kMostBytes);
+    return scan;
+  }
+  return std::nullopt;
+}
+
+// The bits of a restart interval. Behind its end follow those of the next one, or zeros.
+class Bits {
+ public:
+  Bits(const uint8_t* begin, const uint8_t* end) : next_(begin), end_(end) {}
+
+  // Afterwards at least 56 bits can be taken.
+  void fill() {
+    uint64_t word = 0;
+    std::memcpy(&word, next_, sizeof word);
+    bits_ |= __builtin_bswap64(word) >> count_;
+    next_ += (63 - count_) >> 3;
+    count_ |= 56;
+  }
+  // The next `count` bits, 1 to 16.
+  uint32_t peek(int count) const { return static_cast<uint32_t>(bits_ >> (64 - count)); }
+  void drop(int count) {
+    bits_ <<= count;
+    count_ -= count;
+  }
+  // The number of 63 - `shift` bits, 0 to 15, behind `skipped` bits. One that begins with 0 is negative.
+  int32_t number_behind(int skipped, int shift) const {
+    const uint64_t rest = bits_ << skipped;
+    const auto flip = ~static_cast<uint64_t>(static_cast<int64_t>(rest) >> 63);  // all ones where it is negative
+    return static_cast<int32_t>((((rest ^ flip) >> 1 >> shift) ^ flip) - flip);
+  }
+  // Bits that are left; negative if more were taken than there are.
+  int64_t left() const { return 8 * (end_ - next_) + count_; }
+
+ private:
+  const uint8_t *next_, *end_;
+  uint64_t bits_ = 0;
+  int count_ = 0;
+};
+
+// The codes of a Huffman table.
+struct Codes {
+  struct Code {
+    uint8_t symbol, length;  // length 0: a longer code, or none
+  };
+  std::array<Code, 1 << kLook> short_codes{};
+  std::array<uint32_t, kLongest + 1> behind{};  // of each length: the first 16 bits behind its codes
+  std::array<int32_t, kLongest + 1> offset{};   // and where its symbols begin, less its first code
+  const uint8_t* symbols = nullptr;
+
+  // False for a table that libjpeg refuses: codes that do not fit, or are all ones, or symbols above `most`.
+  bool read(const JHUFF_TBL* table, int most) {
+    if (!table) return false;
+    symbols = table->huffval;
+    uint32_t code = 0;
+    int32_t at = 0;
+    for (int length = 1; length <= kLongest; ++length) {
+      const auto l = static_cast<size_t>(length);
+      const uint32_t count = table->bits[l];
+      offset[l] = at - static_cast<int32_t>(code);
+      if (count > 0 && (code + count >= 1U << length || at + static_cast<int32_t>(count) > 256)) return false;
+      for (uint32_t i = 0; i < count; ++i, ++code, ++at) {
+        if (symbols[at] > most) return false;
+        if (length > kLook) continue;
+        std::fill_n(short_codes.begin() + (code << (kLook - length)), 1 << (kLook - length),
+                    Code{symbols[at], static_cast<uint8_t>(length)});
+      }
+      behind[l] = code << (kLongest - length);
+      code <<= 1;
+    }
+    return true;
+  }
+
+  // Takes a code; -1 for none.
+  int take(Bits& bits) const {
+    const Code code = short_codes[bits.peek(kLook)];
+    if (code.length > 0) {
+      bits.drop(code.length);
+      return code.symbol;
+    }
+    const uint32_t next = bits.peek(kLongest);
+    for (int length = kLook + 1; length <= kLongest; ++length) {
+      const auto l = static_cast<size_t>(length);
+      if (next >= behind[l]) continue;
+      bits.drop(length);
+      return symbols[offset[l] + static_cast<int32_t>(next >> (kLongest - length))];
+    }
+    return -1;
+  }
+};
+
+// A symbol of an AC table: a run of zeros, and the size of the number behind it. Size 0 ends the block, but for 16
+// zeros.
+constexpr int size_of(int symbol) {
+  return symbol & 15;
+}
+constexpr int steps_of(int symbol) {
+  return size_of(symbol) > 0 || symbol >> 4 == 15 ? (symbol >> 4) + 1 : kCoefficients;
+}
+
+// What the next bits of a block say at one look.
+struct AcTable {
+  // Length 0: the code is longer than the look, or there is none.
+  struct Coefficient {
+    uint8_t steps, length, code_length, shift;  // length: of the code and its number of 63 - shift bits
+  };
+  struct Pair {
+    uint8_t steps, length;
+  };
+  Codes codes;
+  std::array<Coefficient, 1 << kLook> coefficients{};
+  std::array<Pair, 1 << kLook> pairs{};  // of two coefficients, or of one where the second one's code is not seen
+
+  static Coefficient look_of(int symbol, int code_length) {
+    const int size = size_of(symbol);
+    return {static_cast<uint8_t>(steps_of(symbol)), static_cast<uint8_t>(code_length + size),
+            static_cast<uint8_t>(code_length), static_cast<uint8_t>(63 - size)};
+  }
+
+  bool read(const JHUFF_TBL* table) {
+    if (!codes.read(table, 255)) return false;
+    for (size_t look = 0; look < coefficients.size(); ++look) {
+      const auto [symbol, length] = codes.short_codes[look];
+      if (length == 0) continue;
+      coefficients[look] = look_of(symbol, length);
+    }
+    for (size_t look = 0; look < pairs.size(); ++look) {
+      const Coefficient& first = coefficients[look];
+      pairs[look] = {first.steps, first.length};
+      if (first.length == 0 || first.length >= kLook || first.steps == kCoefficients) continue;
+      const Coefficient& second = coefficients[look << first.length & (pairs.size() - 1)];
+      if (second.length == 0 || first.length + second.code_length > kLook) continue;
+      pairs[look].steps = static_cast<uint8_t>(pairs[look].steps + second.steps);
+      pairs[look].length = static_cast<uint8_t>(pairs[look].length + second.length);
+    }
+    return true;
+  }
+};
+
+// A colour component: its coding, and the samples of the MCUs that are needed.
+struct Plane {
+  const Codes* dc = nullptr;
+  const AcTable* ac = nullptr;
+  alignas(16) int16_t quantisation[kCoefficients] = {};
+  int64_t across = 1, down = 1;   // blocks of an MCU
+  int64_t height = 0, width = 0;  // of the whole component
+  bool wanted = true;
+  int32_t last_dc = 0;
+
+  int64_t top = 0, left = 0, stride = 0;  // of the samples
+  std::unique_ptr<uint8_t[]> samples;
+
+  // Sample (y, x) of the component, which must be among those decoded; rows beyond it are its first or last one.
+  uint8_t* at(int64_t y, int64_t x) const {
+    return samples.get() + kOverread + (std::clamp<int64_t>(y, 0, height - 1) - top) * stride + x - left;
+  }
+};
+
+// MCUs [top, bottom) x [left, right).
+struct McuBox {
+  int64_t top, left, bottom, right;
+};
+
+class Decoder {
+ public:
+  // False where libjpeg has to decode.
+  bool prepare(const jpeg_decompress_struct& jpeg, const Box& box, int64_t channels);
+  bool decode(const jpeg_decompress_struct& jpeg);
+  void write(const Box& box, int64_t channels, Image& image) const;
+
+ private:
+  bool read_tables(const jpeg_decompress_struct& jpeg);
+  bool decode_intervals(const Scan& scan, int64_t restart_interval, int64_t mcus_across);
+  bool decode_mcu(Bits& bits, int64_t row, int64_t column);
+
+  std::array<Codes, NUM_HUFF_TBLS> dc_;
+  std::array<AcTable, NUM_HUFF_TBLS> ac_;
+  std::vector<Plane> planes_;
+  std::vector<size_t> order_;  // of the components in the scan
+  Subsampling subsampling_ = Subsampling::kNone;
+  McuBox needed_{};
+};
+
+std::optional<Subsampling> subsampling_of(const jpeg_decompress_struct& jpeg) {
+  const auto* parts = jpeg.comp_info;
+  if (jpeg.num_components == 1 && jpeg.jpeg_color_space == JCS_GRAYSCALE) return Subsampling::kNone;
+  if (jpeg.num_components != 3 || jpeg.jpeg_color_space != JCS_YCbCr) return std::nullopt;
+  for (int c = 1; c < 3; ++c) {
+    if (parts[c].h_samp_factor != 1 || parts[c].v_samp_factor != 1) return std::nullopt;
+  }
+  const int across = parts[0].h_samp_factor, down = parts[0].v_samp_factor;
+  if (across == 1 && down == 1) return Subsampling::kNone;
+  // libjpeg enlarges planes of one or two columns in another way.
+  if (across != 2 || down > 2 || parts[1].downsampled_width <= 2) return std::nullopt;
+  return down == 1 ? Subsampling::kHorizontal : Subsampling::kBoth;
+}
+
+bool Decoder::prepare(const jpeg_decompress_struct& jpeg, const Box& box, int64_t channels) {
+  const auto subsampling = subsampling_of(jpeg);
+  if (!subsampling || jpeg.progressive_mode || jpeg.arith_code || jpeg.data_precision != 8 ||
+      jpeg.comps_in_scan != jpeg.num_components)
+    return false;
+  subsampling_ = *subsampling;
+  planes_.resize(static_cast<size_t>(jpeg.num_components));
+  const bool grey = jpeg.num_components == 1;
+  for (size_t i = 0; i < planes_.size(); ++i) {
+    const jpeg_component_info& part = jpeg.comp_info[i];
+    Plane& plane = planes_[i];
+    if (!grey) {  // the blocks of a single component are MCUs of one, whatever its factors
+      plane.across = part.h_samp_factor;
+      plane.down = part.v_samp_factor;
+    }
+    plane.height = part.downsampled_height;
+    plane.width = part.downsampled_width;
+    plane.wanted = i == 0 || channels == 3;
+    order_.push_back(static_cast<size_t>(jpeg.cur_comp_info[i]->component_index));
+  }
+  if (!read_tables(jpeg)) return false;
+
+  // Enlarging a colour plane reads the samples around, which are those of up to four pixels beside the box.
+  constexpr int64_t kMargin = 4;
+  const int64_t mcu_height = kBlock * planes_[0].down, mcu_width = kBlock * planes_[0].across;
+  const int64_t bottom = std::min<int64_t>(jpeg.image_height, box.top + box.height + kMargin);
+  const int64_t right = std::min<int64_t>(jpeg.image_width, box.left + box.width + kMargin);
+  needed_ = {std::max<int64_t>(0, box.top - kMargin) / mcu_height, std::max<int64_t>(0, box.left - kMargin) / mcu_width,
+             (bottom + mcu_height - 1) / mcu_height, (right + mcu_width - 1) / mcu_width};
+  for (Plane& plane : planes_) {
+    if (!plane.wanted) continue;
+    plane.top = needed_.top * plane.down * kBlock;
+    plane.left = needed_.left * plane.across * kBlock;
+    plane.stride = (needed_.right - needed_.left) * plane.across * kBlock + kOverread;
+    const int64_t rows = (needed_.bottom - needed_.top) * plane.down * kBlock;
+    if (rows * plane.stride > kMostSamples) return false;
+    plane.samples = std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(rows * plane.stride + 2 * kOverread));
+  }
+  return true;
+}
+
+bool Decoder::read_tables(const jpeg_decompress_struct& jpeg) {
+  constexpr int kMostDcSize = 15;
+  std::array<bool, NUM_HUFF_TBLS> read_dc{}, read_ac{};
+  for (size_t i = 0; i < planes_.size(); ++i) {
+    const jpeg_component_info& part = jpeg.comp_info[i];
+    const auto dc = static_cast<size_t>(part.dc_tbl_no), ac = static_cast<size_t>(part.ac_tbl_no);
+    const auto table = static_cast<size_t>(part.quant_tbl_no);
+    if (dc >= NUM_HUFF_TBLS || ac >= NUM_HUFF_TBLS || table >= NUM_QUANT_TBLS || !jpeg.quant_tbl_ptrs[table])
+      return false;
+    if (!read_dc[dc] && !dc_[dc].read(jpeg.dc_huff_tbl_ptrs[dc], kMostDcSize)) return false;
+    if (!read_ac[ac] && !ac_[ac].read(jpeg.ac_huff_tbl_ptrs[ac])) return false;
+    read_dc[dc] = read_ac[ac] = true;
+    planes_[i].dc = &dc_[dc];
+    planes_[i].ac = &ac_[ac];
+    for (int k = 0; k < kCoefficients; ++k)
+      planes_[i].quantisation[k] = static_cast<int16_t>(jpeg.quant_tbl_ptrs[table]->quantval[k]);
+  }
+  return true;
+}
+
+// Reads the difference of a block's mean. False where there is no such code.
+SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_dc(Bits& bits, Plane& plane) {
+  bits.fill();
+  const int size = plane.dc->take(bits);
+  if (size < 0) return false;
+  plane.last_dc += bits.number_behind(0, 63 - size);
+  bits.drop(size);
+  return plane.last_dc >= INT16_MIN && plane.last_dc <= INT16_MAX;
+}
+
+// Takes a code that is longer than a look, so that `found` holds what is behind it. False for none.
+bool take_long(Bits& bits, const AcTable& table, AcTable::Coefficient& found) {
+  bits.fill();
+  const int symbol = table.codes.take(bits);
+  if (symbol < 0) return false;
+  found = AcTable::look_of(symbol, 0);
+  return true;
+}
+
+// Passes over a block's other coefficients.
+SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bits, const AcTable& table) {
+  // Two at once only where the first, which takes up to 16 steps, cannot be the last. Bits suffice for two looks.
+  constexpr int kBeforeLast = kCoefficients - 16;
+  int k = 1;
+  const auto take = [&](const auto& looks) SETTRAIN_JPEG_AVX2 {
+    const auto& next = looks[bits.peek(kLook)];
+    if (next.length > 0) [[likely]] {
+      bits.drop(next.length);
+      k += next.steps;
+      return true;
+    }
+    AcTable::Coefficient found{};
+    if (!take_long(bits, table, found)) return false;
+    bits.drop(found.length);
+    bits.fill();
+    k += found.steps;
+    return true;
+  };
+  while (k < kBeforeLast) {
+    bits.fill();
+    if (!take(table.pairs)) return false;
+    if (k < kBeforeLast && !take(table.pairs)) return false;
+  }
+  while (k < kCoefficients) {
+    bits.fill();
+    if (!take(table.coefficients)) return false;
+  }
+  return true;
+}
+
+// Reads a block's other coefficients.
+SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_block(Bits& bits, const AcTable& table,
+                                                                         int16_t* block) {
+  int k = 1;
+  const auto take = [&]() SETTRAIN_JPEG_AVX2 {
+    AcTable::Coefficient next = table.coefficients[bits.peek(kLook)];
+    const bool is_long = next.length == 0;
+    if (is_long && !take_long(bits, table, next)) [[unlikely]]
+      return false;
+    k += next.steps;
+    // 0 at the end of a block or of 16 zeros, where nothing is yet.
+    block[kPlaces[static_cast<size_t>(k - 1)]] = static_cast<int16_t>(bits.number_behind(next.code_length, next.shift));
+    bits.drop(next.length);
+    if (is_long) [[unlikely]]
+      bits.fill();
+    return true;
+  };
+  for (;;) {
+    bits.fill();  // suffices for two looks
+    if (!take()) return false;
+    if (k >= kCoefficients) return true;
+    if (!take()) return false;
+    if (k >= kCoefficients) return true;
+  }
+}
+
+SETTRAIN_JPEG_AVX2 bool Decoder::decode_mcu(Bits& shared, int64_t row, int64_t column) {
+  Bits bits = shared;  // in registers
+  const bool inside = row >= needed_.top && column >= needed_.left && column < needed_.right;
+  // All blocks are read before the first is transformed: vectors that load what was just stored in parts have to wait.
+  alignas(32) int16_t blocks[kMostBlocks][kCoefficients];
+  int16_t* block = blocks[0];
+  for (const size_t c : order_) {
+    Plane& plane = planes_[c];
+    for (int64_t i = 0; i < plane.down * plane.across; ++i) {
+      if (!take_dc(bits, plane)) return false;
+      if (!inside || !plane.wanted) {
+        if (!pass_over(bits, *plane.ac)) return false;
+        continue;
+      }
+      std::memset(block, 0, sizeof blocks[0]);
+      block[0] = static_cast<int16_t>(plane.last_dc);
+      if (!take_block(bits, *plane.ac, block)) return false;
+      block += kCoefficients;
+    }
+  }
+  if (bits.left() < 0) return false;
+  shared = bits;
+  block = blocks[0];
+  for (const size_t c : order_) {
+    const Plane& plane = planes_[c];
+    for (int64_t i = 0; inside && plane.wanted && i < plane.down * plane.across; ++i, block += kCoefficients) {
+      const int64_t y = (row * plane.down + i / plane.across) * kBlock - plane.top;
+      const int64_t x = (column * plane.across + i % plane.across) * kBlock - plane.left;
+      inverse_dct(block, plane.quantisation, plane.samples.get() + kOverread + y * plane.stride + x, plane.stride);
+    }
+  }
+  return true;
+}
+
+bool Decoder::decode_intervals(const Scan& scan, int64_t restart_interval, int64_t mcus_across) {
+  const uint8_t* const bytes = scan.bytes.data();
+  Bits bits(bytes, bytes + scan.ends[0]);
+  size_t interval = 0;
+  int64_t left = restart_interval;
+  for (int64_t row = 0; row < needed_.bottom; ++row) {
+    const int64_t across = row + 1 == needed_.bottom ? needed_.right : mcus_across;
+    for (int64_t column = 0; column < across; ++column) {
+      if (restart_interval > 0 && left == 0) {
+        // A byte too many in an interval is a warning of libjpeg's.
+        if (bits.left() >= 8 || ++interval >= scan.ends.size()) return false;
+        bits = Bits(bytes + scan.ends[interval - 1], bytes + scan.ends[interval]);
+        for (Plane& plane : planes_) plane.last_dc = 0;
+        left = restart_interval;
+      }
+      --left;
+      if (!decode_mcu(bits, row, column)) return false;
+    }
+  }
+  return true;
+}
+
+bool Decoder::decode(const jpeg_decompress_struct& jpeg) {
+  const uint8_t* const begin = jpeg.src->next_input_byte;
+  const auto scan = read_scan(begin, begin + jpeg.src->bytes_in_buffer, jpeg.restart_interval > 0);
+  const int64_t mcu_width = kBlock * planes_[0].across;
+  return scan &&
+         decode_intervals(*scan, jpeg.restart_interval, (int64_t{jpeg.image_width} + mcu_width - 1) / mcu_width);
+}
+
+void Decoder::write(const Box& box, int64_t channels, Image& image) const {
+  image.height = box.height;
+  image.width = box.width;
+  image.channels = channels;
+  image.pixels.resize(static_cast<size_t>(box.height * box.width * channels));
+  const bool colours = planes_.size() == 3 && channels == 3, enlarged = subsampling_ != Subsampling::kNone;
+  const bool vertically = subsampling_ == Subsampling::kBoth;
+  // The first and the last column of colours that the box needs.
+  const int64_t first = box.left / 2, last = (box.left + box.width - 1) / 2;
+  std::vector<uint8_t> rows[2];
+  for (auto& row : rows) row.resize(static_cast<size_t>(2 * (last - first + 1) + kOverread));
+  for (int64_t y = box.top; y < box.top + box.height; ++y) {
+    uint8_t* const out = image.pixels.data() + (y - box.top) * box.width * channels;
+    const uint8_t* const luma = planes_[0].at(y, box.left);
+    if (channels == 1) {
+      std::copy_n(luma, box.width, out);
+      continue;
+    }
+    const uint8_t* differences[2] = {};
+    for (size_t c = 0; colours && c < 2; ++c) {
+      const Plane& plane = planes_[c + 1];
+      if (!enlarged) {
+        differences[c] = plane.at(y, box.left);
+        continue;
+      }
+      const int64_t near = vertically ? y / 2 : y, far = vertically ? near + (y % 2 == 0 ? -1 : 1) : near;
+      for (const int64_t row : {near, far}) {  // beyond the plane, its edge
+        if (first == 0) *plane.at(row, -1) = *plane.at(row, 0);
+        if (last == plane.width - 1) *plane.at(row, plane.width) = *plane.at(row, plane.width - 1);
+      }
+      enlarge_row(plane.at(near, first), plane.at(far, first), subsampling_, last - first + 1, rows[c].data());
+      differences[c] = rows[c].data() + box.left % 2;
+    }
+    convert_row(luma, differences[0], differences[1], box.width, out);
+  }
+}
+
+}  // namespace
+
+bool decode_baseline(const jpeg_decompress_struct& jpeg, const Box& box, int64_t channels, Image& image) {
+  static const bool supported = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+  if (!supported) return false;
+  const auto decoder = std::make_unique<Decoder>();  // its tables are large for a stack
+  if (!decoder->prepare(jpeg, box, channels) || !decoder->decode(jpeg)) return false;
+  decoder->write(box, channels, image);
+  return true;
+}
+
+}  // namespace settrain::jpeg
+
+#else
+
+namespace settrain::jpeg {
+
+bool decode_baseline(const jpeg_decompress_struct&, const Box&, int64_t, Image&) {
+  return false;
+}
+
+}  // namespace settrain::jpeg
+
+#endif
