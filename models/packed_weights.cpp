@@ -88,6 +88,15 @@ at::Tensor packed_convolution(const at::Tensor& weight, const ConvolutionGeometr
   return pack.call(weight, padding, stride, kDilation, geometry.groups, sizes);
 }
 
+/// Whether oneDNN's convolution of one pixel is faster than MKL's product of float32 matrices.
+bool convolves_faster() {
+#if defined(__x86_64__)
+  return kernels::are_supported() && !__builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 /// [..., features] as the pixels of an image, [1, features, rows, 1] with the channels last.
 at::Tensor as_pixels(const at::Tensor& x) {
   return x.reshape({1, -1, 1, x.size(-1)}).permute({0, 3, 1, 2});
@@ -153,7 +162,7 @@ at::Tensor PackedConvolution::by_kernel(const at::Tensor& x, Activation activati
 }
 
 PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type) {
-  if (type == at::kBFloat16 && can_pack(weight, type)) {
+  if (can_pack(weight, type) && (type == at::kBFloat16 || convolves_faster())) {
     convolution_.emplace(weight.unsqueeze(2).unsqueeze(3), bias, type);
   } else {
     weight_ = weight.to(type);

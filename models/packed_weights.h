@@ -58,8 +58,8 @@ class PackedConvolution {
 };
 
 /// The same for a linear layer, weight [out, in] and bias [out]. oneDNN lays out the weights of its own linear layers
-/// for one number of rows alone. So a bfloat16 layer is a 1x1 convolution, and a float32 one an ordinary product, which
-/// MKL computes faster than oneDNN convolves.
+/// for one number of rows alone. So a bfloat16 layer is a 1x1 convolution. A float32 one is an ordinary product by MKL,
+/// which is faster still, but on other processors than Intel's does not use AVX-512; there it is a convolution too.
 class PackedLinear {
  public:
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
