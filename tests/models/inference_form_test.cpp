@@ -95,7 +95,8 @@ TEST_CASE("a prepared linear layer takes an activation, or a scale and a sum, in
   const at::Tensor x = at::randn({2, 7, 10}), added = at::randn({2, 7, 24}), scale = at::randn({24});
   const at::Tensor activated = layer.forward_into(Activation::kGelu, x), product = layer.forward(x);
   layer.prepare(InferenceForm::kFast);
-  CHECK(test::near(layer.forward_into(Activation::kGelu, x), activated));
+  // Where oneDNN computes the layer, the error function is its own approximation, right to about 1e-6.
+  CHECK(test::relative_error(layer.forward_into(Activation::kGelu, x), activated) <= network_tolerance(at::kFloat));
   CHECK(test::near(layer.forward(x), product));
   layer.set_scale(scale);
   layer.prepare(InferenceForm::kFast);
