@@ -169,7 +169,7 @@ constexpr int steps_of(int symbol) {
   return size_of(symbol) > 0 || symbol >> 4 == 15 ? (symbol >> 4) + 1 : kCoefficients;
 }
 
-// What the next bits of a block say at one look.
+// Looks at the next bits of a block, and what each says.
 struct AcTable {
   // Length 0: the code is longer than the look, or there is none.
   struct Coefficient {
