@@ -88,7 +88,7 @@ at::Tensor packed_convolution(const at::Tensor& weight, const ConvolutionGeometr
   return pack.call(weight, padding, stride, kDilation, geometry.groups, sizes);
 }
 
-/// Whether oneDNN's convolution of one pixel is faster than MKL's product of float32 matrices.
+/// Whether a convolution of one pixel is faster than MKL's product of float32 matrices.
 bool convolves_faster() {
 #if defined(__x86_64__)
   return kernels::are_supported() && !__builtin_cpu_is("intel");

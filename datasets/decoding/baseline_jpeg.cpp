@@ -9,20 +9,17 @@
 #include <optional>
 #include <vector>
 
+#include "datasets/decoding/jpeg_codes.h"
 #include "datasets/decoding/jpeg_pixels.h"
 
-// libjpeg decodes one Huffman code at a time, and stores the coefficients of blocks that nobody looks at. Here a look
-// at the next bits gives a code and its number together, and two codes at once of blocks that are only passed over.
+// libjpeg decodes one Huffman code at a time, then its number. Here a look at the next bits says how long both are, and
+// two looks are one where a block is only passed over.
 
 namespace settrain::jpeg {
 namespace {
 
-constexpr int kLook = 11;  // bits that are looked up; a table of more would crowd the first-level cache
-constexpr int kLongest = 16;
-constexpr int kCoefficients = 64;
-constexpr int64_t kMostSamples = 1 << 26;  // of a plane, which is held whole; libjpeg holds a few rows
-constexpr int kMostBlocks = 6;             // of an MCU
-constexpr int64_t kMostBytes = 4096;       // of an MCU: 64 numbers a block with at most 31 bits each, and a word of 8
+constexpr int64_t kMostSamples = 1 << 26;  // in a plane, which is held whole; libjpeg holds a few rows
+constexpr int kMostBlocks = 6;             // in an MCU
 
 // The place of a coefficient by its number in a file; damaged files have higher ones.
 constexpr std::array<uint8_t, 2 * kCoefficients> kPlaces = [] {
@@ -44,171 +41,7 @@ constexpr std::array<uint8_t, 2 * kCoefficients> kPlaces = [] {
   return places;
 }();
 
-// The coded bytes of a scan without the zeros behind each 0xFF, and where its restart intervals end.
-struct Scan {
-  std::vector<uint8_t> bytes;
-  std::vector<size_t> ends;
-};
-
-// Empty where a marker is missing or not one that belongs there.
-std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, bool restarts) {
-  Scan scan;
-  scan.bytes.reserve(static_cast<size_t>(end - at + kMostBytes));
-  while (at < end) {
-    const auto* mark = static_cast<const uint8_t*>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
-    if (!mark) return std::nullopt;
-    scan.bytes.insert(scan.bytes.end(), at, mark);
-    at = std::find_if(mark, end, [](uint8_t byte) { return byte != 0xFF; });
-    if (at == end) return std::nullopt;
-    const uint8_t marker = *at++;
-    if (marker == 0) {
-      scan.bytes.push_back(0xFF);
-      continue;
-    }
-    const bool restart = marker >= 0xD0 && marker <= 0xD7;
-    if (restart && (!restarts || marker != 0xD0 + scan.ends.size() % 8)) return std::nullopt;
-    scan.ends.push_back(scan.bytes.size());
-    if (restart) continue;
-    scan.bytes.resize(scan.bytes.size() + kMostBytes);
-    return scan;
-  }
-  return std::nullopt;
-}
-
-// The bits of a restart interval. Behind its end follow those of the next one, or zeros.
-class Bits {
- public:
-  Bits(const uint8_t* begin, const uint8_t* end) : next_(begin), end_(end) {}
-
-  // Afterwards at least 56 bits can be taken.
-  void fill() {
-    uint64_t word = 0;
-    std::memcpy(&word, next_, sizeof word);
-    bits_ |= __builtin_bswap64(word) >> count_;
-    next_ += (63 - count_) >> 3;
-    count_ |= 56;
-  }
-  // The next `count` bits, 1 to 16.
-  uint32_t peek(int count) const { return static_cast<uint32_t>(bits_ >> (64 - count)); }
-  void drop(int count) {
-    bits_ <<= count;
-    count_ -= count;
-  }
-  // The number of 63 - `shift` bits, 0 to 15, behind `skipped` bits. One that begins with 0 is negative.
-  int32_t number_behind(int skipped, int shift) const {
-    const uint64_t rest = bits_ << skipped;
-    const auto flip = ~static_cast<uint64_t>(static_cast<int64_t>(rest) >> 63);  // all ones where it is negative
-    return static_cast<int32_t>((((rest ^ flip) >> 1 >> shift) ^ flip) - flip);
-  }
-  // Bits that are left; negative if more were taken than there are.
-  int64_t left() const { return 8 * (end_ - next_) + count_; }
-
- private:
-  const uint8_t *next_, *end_;
-  uint64_t bits_ = 0;
-  int count_ = 0;
-};
-
-// The codes of a Huffman table.
-struct Codes {
-  struct Code {
-    uint8_t symbol, length;  // length 0: a longer code, or none
-  };
-  std::array<Code, 1 << kLook> short_codes{};
-  std::array<uint32_t, kLongest + 1> behind{};  // of each length: the first 16 bits behind its codes
-  std::array<int32_t, kLongest + 1> offset{};   // and where its symbols begin, less its first code
-  const uint8_t* symbols = nullptr;
-
-  // False for a table that libjpeg refuses: codes that do not fit, or are all ones, or symbols above `most`.
-  bool read(const JHUFF_TBL* table, int most) {
-    if (!table) return false;
-    symbols = table->huffval;
-    uint32_t code = 0;
-    int32_t at = 0;
-    for (int length = 1; length <= kLongest; ++length) {
-      const auto l = static_cast<size_t>(length);
-      const uint32_t count = table->bits[l];
-      offset[l] = at - static_cast<int32_t>(code);
-      if (count > 0 && (code + count >= 1U << length || at + static_cast<int32_t>(count) > 256)) return false;
-      for (uint32_t i = 0; i < count; ++i, ++code, ++at) {
-        if (symbols[at] > most) return false;
-        if (length > kLook) continue;
-        std::fill_n(short_codes.begin() + (code << (kLook - length)), 1 << (kLook - length),
-                    Code{symbols[at], static_cast<uint8_t>(length)});
-      }
-      behind[l] = code << (kLongest - length);
-      code <<= 1;
-    }
-    return true;
-  }
-
-  // Takes a code; -1 for none.
-  int take(Bits& bits) const {
-    const Code code = short_codes[bits.peek(kLook)];
-    if (code.length > 0) {
-      bits.drop(code.length);
-      return code.symbol;
-    }
-    const uint32_t next = bits.peek(kLongest);
-    for (int length = kLook + 1; length <= kLongest; ++length) {
-      const auto l = static_cast<size_t>(length);
-      if (next >= behind[l]) continue;
-      bits.drop(length);
-      return symbols[offset[l] + static_cast<int32_t>(next >> (kLongest - length))];
-    }
-    return -1;
-  }
-};
-
-// A symbol of an AC table: a run of zeros, and the size of the number behind it. Size 0 ends the block, but for 16
-// zeros.
-constexpr int size_of(int symbol) {
-  return symbol & 15;
-}
-constexpr int steps_of(int symbol) {
-  return size_of(symbol) > 0 || symbol >> 4 == 15 ? (symbol >> 4) + 1 : kCoefficients;
-}
-
-// Looks at the next bits of a block, and what each says.
-struct AcTable {
-  // Length 0: the code is longer than the look, or there is none.
-  struct Coefficient {
-    uint8_t steps, length, code_length, shift;  // length: of the code and its number of 63 - shift bits
-  };
-  struct Pair {
-    uint8_t steps, length;
-  };
-  Codes codes;
-  std::array<Coefficient, 1 << kLook> coefficients{};
-  std::array<Pair, 1 << kLook> pairs{};  // of two coefficients, or of one where the second one's code is not seen
-
-  static Coefficient look_of(int symbol, int code_length) {
-    const int size = size_of(symbol);
-    return {static_cast<uint8_t>(steps_of(symbol)), static_cast<uint8_t>(code_length + size),
-            static_cast<uint8_t>(code_length), static_cast<uint8_t>(63 - size)};
-  }
-
-  bool read(const JHUFF_TBL* table) {
-    if (!codes.read(table, 255)) return false;
-    for (size_t look = 0; look < coefficients.size(); ++look) {
-      const auto [symbol, length] = codes.short_codes[look];
-      if (length == 0) continue;
-      coefficients[look] = look_of(symbol, length);
-    }
-    for (size_t look = 0; look < pairs.size(); ++look) {
-      const Coefficient& first = coefficients[look];
-      pairs[look] = {first.steps, first.length};
-      if (first.length == 0 || first.length >= kLook || first.steps == kCoefficients) continue;
-      const Coefficient& second = coefficients[look << first.length & (pairs.size() - 1)];
-      if (second.length == 0 || first.length + second.code_length > kLook) continue;
-      pairs[look].steps = static_cast<uint8_t>(pairs[look].steps + second.steps);
-      pairs[look].length = static_cast<uint8_t>(pairs[look].length + second.length);
-    }
-    return true;
-  }
-};
-
-// A colour component: its coding, and the samples of the MCUs that are needed.
+// A colour component: its codes, and the samples of the MCUs that are needed.
 struct Plane {
   const Codes* dc = nullptr;
   const AcTable* ac = nullptr;
@@ -218,7 +51,7 @@ struct Plane {
   bool wanted = true;
   int32_t last_dc = 0;
 
-  int64_t top = 0, left = 0, stride = 0;  // of the samples
+  int64_t top = 0, left = 0, stride = 0;  // the samples' place in the component
   std::unique_ptr<uint8_t[]> samples;
 
   // Sample (y, x) of the component, which must be among those decoded; rows beyond it are its first or last one.
@@ -247,7 +80,7 @@ class Decoder {
   std::array<Codes, NUM_HUFF_TBLS> dc_;
   std::array<AcTable, NUM_HUFF_TBLS> ac_;
   std::vector<Plane> planes_;
-  std::vector<size_t> order_;  // of the components in the scan
+  std::vector<size_t> order_;  // the components as they come in the scan
   Subsampling subsampling_ = Subsampling::kNone;
   McuBox needed_{};
 };
@@ -269,7 +102,8 @@ std::optional<Subsampling> subsampling_of(const jpeg_decompress_struct& jpeg) {
 bool Decoder::prepare(const jpeg_decompress_struct& jpeg, const Box& box, int64_t channels) {
   const auto subsampling = subsampling_of(jpeg);
   if (!subsampling || jpeg.progressive_mode || jpeg.arith_code || jpeg.data_precision != 8 ||
-      jpeg.comps_in_scan != jpeg.num_components)
+      jpeg.comps_in_scan != jpeg.num_components || jpeg.Ss != 0 || jpeg.Se != kCoefficients - 1 || jpeg.Ah != 0 ||
+      jpeg.Al != 0)
     return false;
   subsampling_ = *subsampling;
   planes_.resize(static_cast<size_t>(jpeg.num_components));
@@ -327,7 +161,7 @@ bool Decoder::read_tables(const jpeg_decompress_struct& jpeg) {
   return true;
 }
 
-// Reads the difference of a block's mean. False where there is no such code.
+// Reads a block's DC difference. False where there is no such code.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_dc(Bits& bits, Plane& plane) {
   bits.fill();
   const int size = plane.dc->take(bits);
@@ -348,7 +182,8 @@ bool take_long(Bits& bits, const AcTable& table, AcTable::Coefficient& found) {
 
 // Passes over a block's other coefficients.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bits, const AcTable& table) {
-  // Two at once only where the first, which takes up to 16 steps, cannot be the last. Bits suffice for two looks.
+  // A pair is taken only while a run of 16 cannot end the block; codes that end one are never paired with what follows.
+  // A fill has bits for two looks.
   constexpr int kBeforeLast = kCoefficients - 16;
   int k = 1;
   const auto take = [&](const auto& looks) SETTRAIN_JPEG_AVX2 {
@@ -387,7 +222,7 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_block(Bits& b
     if (is_long && !take_long(bits, table, next)) [[unlikely]]
       return false;
     k += next.steps;
-    // 0 at the end of a block or of 16 zeros, where nothing is yet.
+    // The end of a block and a run of 16 zeros write 0, to a place that is still 0.
     block[kPlaces[static_cast<size_t>(k - 1)]] = static_cast<int16_t>(bits.number_behind(next.code_length, next.shift));
     bits.drop(next.length);
     if (is_long) [[unlikely]]
@@ -443,8 +278,7 @@ bool Decoder::decode_intervals(const Scan& scan, int64_t restart_interval, int64
   size_t interval = 0;
   int64_t left = restart_interval;
   for (int64_t row = 0; row < needed_.bottom; ++row) {
-    const int64_t across = row + 1 == needed_.bottom ? needed_.right : mcus_across;
-    for (int64_t column = 0; column < across; ++column) {
+    for (int64_t column = 0; column < mcus_across; ++column) {
       if (restart_interval > 0 && left == 0) {
         // A byte too many in an interval is a warning of libjpeg's.
         if (bits.left() >= 8 || ++interval >= scan.ends.size()) return false;
@@ -461,10 +295,11 @@ bool Decoder::decode_intervals(const Scan& scan, int64_t restart_interval, int64
 
 bool Decoder::decode(const jpeg_decompress_struct& jpeg) {
   const uint8_t* const begin = jpeg.src->next_input_byte;
-  const auto scan = read_scan(begin, begin + jpeg.src->bytes_in_buffer, jpeg.restart_interval > 0);
-  const int64_t mcu_width = kBlock * planes_[0].across;
-  return scan &&
-         decode_intervals(*scan, jpeg.restart_interval, (int64_t{jpeg.image_width} + mcu_width - 1) / mcu_width);
+  const int64_t mcu_width = kBlock * planes_[0].across, interval = jpeg.restart_interval;
+  const int64_t across = (int64_t{jpeg.image_width} + mcu_width - 1) / mcu_width;
+  const int64_t intervals = interval > 0 ? (needed_.bottom * across + interval - 1) / interval : 0;
+  const auto scan = read_scan(begin, begin + jpeg.src->bytes_in_buffer, static_cast<size_t>(intervals));
+  return scan && decode_intervals(*scan, interval, across);
 }
 
 void Decoder::write(const Box& box, int64_t channels, Image& image) const {

@@ -8,20 +8,13 @@
 namespace settrain::jpeg {
 namespace {
 
-// Weights of the inverse DCT's even and odd half, times 2^13, in pairs for _mm256_madd_epi16. They are sums of the
-// constants with which libjpeg multiplies (Loeffler, Ligtenberg and Moschytz, ICASSP 1989), which it rounds one by one.
+// Weights of the inverse DCT, times 2^13, in pairs for _mm256_madd_epi16: sums of the constants of Loeffler, Ligtenberg
+// and Moschytz (ICASSP 1989), which libjpeg rounds one by one.
 struct Pair {
   int16_t first, second;
 };
 constexpr int kPrecision = 13;
 constexpr int kFirstPass = 2;  // bits more that the first pass keeps
-constexpr Pair kEven[4] = {{8192, 8192}, {8192, -8192}, {4433, -10704}, {10703, 4433}};
-constexpr Pair kOdd[4][2] = {
-    {{11363, 9633}, {6437, 2260}},
-    {{9633, -2259}, {-11362, -6436}},
-    {{6437, -11362}, {2261, 9633}},
-    {{2260, -6436}, {9633, -11363}},
-};
 
 SETTRAIN_JPEG_AVX2 inline __m256i weights(Pair pair) {
   return _mm256_set1_epi32(static_cast<uint16_t>(pair.first) | static_cast<int32_t>(pair.second) << 16);
@@ -32,24 +25,36 @@ SETTRAIN_JPEG_AVX2 inline __m256i paired(__m128i a, __m128i b) {
   return _mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b));
 }
 
-// An inverse DCT of each column, times 2^(13 - kShift), rounded.
+// x * 2^13, in 32 bits.
+SETTRAIN_JPEG_AVX2 inline __m256i scaled_up(__m128i x) {
+  return _mm256_srai_epi32(paired(_mm_setzero_si128(), x), 16 - kPrecision);
+}
+
+SETTRAIN_JPEG_AVX2 inline __m256i weighted(__m256i pairs, Pair pair) {
+  return _mm256_madd_epi16(pairs, weights(pair));
+}
+
+// An inverse DCT of each column, times 2^(13 - kShift), rounded. Damaged files have numbers that do not fit: sums of
+// two rows are cut to 16 bits, and results are saturated to them, as by libjpeg's own vectors.
 template <int kShift>
 SETTRAIN_JPEG_AVX2 inline void transform_columns(__m128i (&rows)[8]) {
-  const __m256i outer = paired(rows[0], rows[4]), inner = paired(rows[2], rows[6]);
-  const __m256i low = paired(rows[1], rows[3]), high = paired(rows[5], rows[7]);
   const __m256i half = _mm256_set1_epi32(1 << (kShift - 1));
-  const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(outer, weights(kEven[0])), half);
-  const __m256i difference = _mm256_add_epi32(_mm256_madd_epi16(outer, weights(kEven[1])), half);
-  const __m256i narrow = _mm256_madd_epi16(inner, weights(kEven[2]));
-  const __m256i wide = _mm256_madd_epi16(inner, weights(kEven[3]));
+  const __m256i sum = _mm256_add_epi32(scaled_up(_mm_add_epi16(rows[0], rows[4])), half);
+  const __m256i difference = _mm256_add_epi32(scaled_up(_mm_sub_epi16(rows[0], rows[4])), half);
+  const __m256i inner = paired(rows[2], rows[6]);
+  const __m256i narrow = weighted(inner, {4433, -10704}), wide = weighted(inner, {10703, 4433});
+  const __m256i shared = paired(_mm_add_epi16(rows[7], rows[3]), _mm_add_epi16(rows[5], rows[1]));
+  const __m256i far = weighted(shared, {-6436, 9633}), near = weighted(shared, {9633, 6437});
+  const __m256i outer_odd = paired(rows[7], rows[1]), inner_odd = paired(rows[5], rows[3]);
+  const __m256i odd[4] = {_mm256_add_epi32(weighted(outer_odd, {-7373, 4926}), near),
+                          _mm256_add_epi32(weighted(inner_odd, {-20995, 4177}), far),
+                          _mm256_add_epi32(weighted(inner_odd, {-4176, -20995}), near),
+                          _mm256_add_epi32(weighted(outer_odd, {-4927, -7373}), far)};
   const __m256i even[4] = {_mm256_add_epi32(sum, wide), _mm256_add_epi32(difference, narrow),
                            _mm256_sub_epi32(difference, narrow), _mm256_sub_epi32(sum, wide)};
   for (int i = 0; i < 4; ++i) {
-    const __m256i odd =
-        _mm256_add_epi32(_mm256_madd_epi16(low, weights(kOdd[i][0])), _mm256_madd_epi16(high, weights(kOdd[i][1])));
-    const __m256i upper = _mm256_srai_epi32(_mm256_add_epi32(even[i], odd), kShift);
-    const __m256i lower = _mm256_srai_epi32(_mm256_sub_epi32(even[i], odd), kShift);
-    // Saturated to 16 bits, as by libjpeg's own vectors.
+    const __m256i upper = _mm256_srai_epi32(_mm256_add_epi32(even[i], odd[i]), kShift);
+    const __m256i lower = _mm256_srai_epi32(_mm256_sub_epi32(even[i], odd[i]), kShift);
     const __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(upper, lower), 0xD8);
     rows[i] = _mm256_castsi256_si128(both);
     rows[7 - i] = _mm256_extracti128_si256(both, 1);
@@ -152,12 +157,18 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) void for_each_16(int64_
 
 SETTRAIN_JPEG_AVX2 void inverse_dct(const int16_t* coefficients, const int16_t* quantisation, uint8_t* samples,
                                     int64_t stride) {
-  __m128i rows[8];
+  __m128i rows[8], others = _mm_setzero_si128();
   for (int i = 0; i < 8; ++i) {
-    rows[i] = _mm_mullo_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(coefficients + 8 * i)),
-                              _mm_load_si128(reinterpret_cast<const __m128i*>(quantisation + 8 * i)));
+    const __m128i row = _mm_load_si128(reinterpret_cast<const __m128i*>(coefficients + 8 * i));
+    if (i > 0) others = _mm_or_si128(others, row);
+    rows[i] = _mm_mullo_epi16(row, _mm_load_si128(reinterpret_cast<const __m128i*>(quantisation + 8 * i)));
   }
-  transform_columns<kPrecision - kFirstPass>(rows);
+  if (_mm_testz_si128(others, others)) {  // libjpeg's short cut, which differs for numbers that do not fit
+    const __m128i means = _mm_slli_epi16(rows[0], kFirstPass);
+    for (__m128i& row : rows) row = means;
+  } else {
+    transform_columns<kPrecision - kFirstPass>(rows);
+  }
   transpose(rows);
   transform_columns<kPrecision + kFirstPass + 3>(rows);  // 3: the factor 8 of a DCT in two directions
   transpose(rows);

@@ -1,5 +1,5 @@
-// From the coefficients of a JPEG to pixels: the bits of libjpeg's accurate inverse DCT, "fancy" enlarging of colour
-// planes, and conversion to RGB, for processors with AVX2.
+// From the coefficients of a JPEG to pixels: the bits of libjpeg's accurate inverse DCT, "fancy" chroma upsampling, and
+// conversion to RGB, for processors with AVX2.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace settrain::jpeg {
 
 #if defined(__x86_64__)
-#define SETTRAIN_JPEG_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define SETTRAIN_JPEG_AVX2 __attribute__((target("avx2,bmi2")))
 #else
 #define SETTRAIN_JPEG_AVX2
 #endif

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -173,4 +175,42 @@ TEST_CASE("libjpeg decodes what is no baseline JPEG of the usual kinds, and what
   bytes = intact;
   bytes.insert(bytes.begin() + (second(intact) - intact.begin()), 0x55);
   CHECK_FALSE(is_decoded(bytes, {0, 0, 64, 64}, 3));
+}
+
+TEST_CASE("what a damaged file has is libjpeg's, or is left to it") {
+  int decoded = 0;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const int quality = i % 2 == 0 ? 1 : 40;  // coarse steps, so that few wrong bits make numbers that do not fit
+    Bytes bytes = encoded({40, 40, i % 5 == 0 ? 1 : 3, 1, 1, quality, 0, false}, i % 3);
+    constexpr uint8_t kScan[] = {0xFF, 0xDA};
+    const auto header =
+        std::search(bytes.begin(), bytes.end(), std::begin(kScan), std::end(kScan)) - bytes.begin() + 14;
+    const auto words = random_words(19, Stream::kSynthetic, i);
+    const auto scan = static_cast<uint32_t>(std::ssize(bytes) - 2 - header);
+    for (uint32_t flip = 0; flip <= i % 3; ++flip)
+      bytes[static_cast<size_t>(header) + words[flip] % scan] ^=
+          static_cast<uint8_t>(1U << (words[3] >> (3 * flip) & 7));
+    if (!is_decoded(bytes, {0, 0, 40, 40}, 3)) continue;
+    ++decoded;
+    CAPTURE(i);
+    const Image whole = by_libjpeg(bytes, 3);
+    test::check_part(bytes, whole, {0, 0, 40, 40});
+  }
+  CHECK((decoded > 200 || !has_decoder()));
+
+  // A scan that says that it is a progressive one's makes libjpeg warn.
+  Bytes bytes = encoded({40, 50, 3, 2, 2, 90, 0, false}, 2);
+  constexpr uint8_t kEnd[] = {0x00, 0x3F, 0x00};
+  const auto end = std::search(bytes.begin(), bytes.end(), std::begin(kEnd), std::end(kEnd));
+  REQUIRE(end != bytes.end());
+  *(end + 1) = 0;
+  CHECK_FALSE(is_decoded(bytes, {0, 0, 20, 20}, 3));
+  ImagePart part;
+  const std::string warning = decode_jpeg(
+      bytes, 3,
+      [](int64_t height, int64_t width) {
+        return Box{0, 0, height, width};
+      },
+      part);
+  CHECK(warning != "");
 }

@@ -1,0 +1,77 @@
+#include "datasets/decoding/jpeg_codes.h"
+
+#include <algorithm>
+
+namespace settrain::jpeg {
+namespace {
+
+constexpr size_t kMostBytes = 4096;  // an MCU of 6 blocks with 64 numbers of at most 31 bits has 1,488
+
+}  // namespace
+
+std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, size_t intervals) {
+  Scan scan;
+  scan.bytes.reserve(static_cast<size_t>(end - at) + kMostBytes);
+  while (at < end) {
+    const auto* mark = static_cast<const uint8_t*>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
+    if (!mark) return std::nullopt;
+    scan.bytes.insert(scan.bytes.end(), at, mark);
+    at = std::find_if(mark, end, [](uint8_t byte) { return byte != 0xFF; });
+    if (at == end) return std::nullopt;
+    const uint8_t marker = *at++;
+    if (marker == 0) {
+      scan.bytes.push_back(0xFF);
+      continue;
+    }
+    const bool restart = marker >= 0xD0 && marker <= 0xD7;
+    if (restart && (intervals == 0 || marker != 0xD0 + scan.ends.size() % 8)) return std::nullopt;
+    scan.ends.push_back(scan.bytes.size());
+    if (restart && scan.ends.size() < intervals) continue;
+    scan.bytes.resize(scan.bytes.size() + kMostBytes);
+    return scan;
+  }
+  return std::nullopt;
+}
+
+bool Codes::read(const JHUFF_TBL* table, int most) {
+  if (!table) return false;
+  symbols = table->huffval;
+  uint32_t code = 0;
+  int32_t at = 0;
+  for (int length = 1; length <= kLongest; ++length) {
+    const auto l = static_cast<size_t>(length);
+    const uint32_t count = table->bits[l];
+    offset[l] = at - static_cast<int32_t>(code);
+    if (count > 0 && (code + count >= 1U << length || at + static_cast<int32_t>(count) > 256)) return false;
+    for (uint32_t i = 0; i < count; ++i, ++code, ++at) {
+      if (symbols[at] > most) return false;
+      if (length > kLook) continue;
+      std::fill_n(short_codes.begin() + (code << (kLook - length)), 1 << (kLook - length),
+                  Code{symbols[at], static_cast<uint8_t>(length)});
+    }
+    behind[l] = code << (kLongest - length);
+    code <<= 1;
+  }
+  return true;
+}
+
+bool AcTable::read(const JHUFF_TBL* table) {
+  if (!codes.read(table, 255)) return false;
+  for (size_t look = 0; look < coefficients.size(); ++look) {
+    const auto [symbol, length] = codes.short_codes[look];
+    if (length == 0) continue;
+    coefficients[look] = look_of(symbol, length);
+  }
+  for (size_t look = 0; look < pairs.size(); ++look) {
+    const Coefficient& first = coefficients[look];
+    pairs[look] = {first.steps, first.length};
+    if (first.length == 0 || first.length >= kLook || first.steps == kCoefficients) continue;
+    const Coefficient& second = coefficients[look << first.length & (pairs.size() - 1)];
+    if (second.length == 0 || first.length + second.code_length > kLook) continue;
+    pairs[look].steps = static_cast<uint8_t>(pairs[look].steps + second.steps);
+    pairs[look].length = static_cast<uint8_t>(pairs[look].length + second.length);
+  }
+  return true;
+}
+
+}  // namespace settrain::jpeg
