@@ -16,9 +16,10 @@ std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, size_t inte
     const auto* mark = static_cast<const uint8_t*>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
     if (!mark) return std::nullopt;
     scan.bytes.insert(scan.bytes.end(), at, mark);
-    at = std::find_if(mark, end, [](uint8_t byte) { return byte != 0xFF; });
-    if (at == end) return std::nullopt;
-    const uint8_t marker = *at++;
+    if (end - mark < 2) return std::nullopt;
+    const uint8_t marker = mark[1];
+    if (marker == 0xFF) return std::nullopt;  // fill bytes are left to libjpeg
+    at = mark + 2;
     if (marker == 0) {
       scan.bytes.push_back(0xFF);
       continue;

@@ -26,7 +26,8 @@ struct Scan {
 };
 
 /// Reads a scan until its end, or the end of restart interval `intervals` (0: there are none). Enough zeros follow that
-/// an MCU can be read behind the end. Empty where the scan has no end, or a restart marker is out of turn.
+/// an MCU can be read behind the end. Empty where the scan has no end, a restart marker is out of turn, or two bytes
+/// 0xFF follow each other.
 std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, size_t intervals);
 
 /// The bits of a restart interval. Behind its end follow those of the next one, or zeros.

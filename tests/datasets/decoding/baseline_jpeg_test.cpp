@@ -161,6 +161,11 @@ TEST_CASE("libjpeg decodes what is no baseline JPEG of the usual kinds, and what
   CHECK_FALSE(is_decoded(bytes, {60, 0, 4, 4}, 3));
   CHECK(is_decoded(bytes, {0, 0, 4, 4}, 3) == has_decoder());
 
+  // A byte of fill.
+  bytes = encoded({64, 64, 3, 2, 2, 95, 0, false}, 2);
+  bytes.insert(bytes.end() - 2, 0xFF);
+  CHECK_FALSE(is_decoded(bytes, {0, 0, 64, 64}, 3));
+
   // A restart marker out of turn, and one with a byte too many before it.
   const Bytes intact = encoded({64, 64, 3, 2, 2, 95, 2, false}, 2);
   const auto second = [](const Bytes& in) {
