@@ -25,11 +25,11 @@ void inverse_dct(const int16_t* coefficients, const int16_t* quantisation, uint8
 /// Enlarges a row of a colour plane to twice its width, by weights of 3 and 1 for the nearer and the further sample.
 /// `near` and `far`: the rows above and below in the plane, the nearer one first, or twice the same without vertical
 /// subsampling (kHorizontal). The samples before the first and behind the last of `count` are read too. `out`: 2
-/// `count` numbers.
+/// `count` numbers; up to kOverread behind them are overwritten.
 void enlarge_row(const uint8_t* near, const uint8_t* far, Subsampling subsampling, int64_t count, uint8_t* out);
 
-/// RGB of luminance and two colour differences, or R = G = B = y where these are null. `out`: 3 `count` numbers, of
-/// which none behind is written.
+/// RGB of luminance and two colour differences, or R = G = B = y where these are null. `out`: 3 `count` numbers;
+/// nothing behind them is written.
 void convert_row(const uint8_t* y, const uint8_t* cb, const uint8_t* cr, int64_t count, uint8_t* out);
 
 }  // namespace settrain::jpeg
