@@ -70,7 +70,9 @@ class Sweep(ProgramTest):
         self.assertIn("With two seeds", chosen)
 
     def test_a_killed_sweep_ends_as_an_undisturbed_one_with_any_number_of_jobs(self):
+        begin = time.monotonic()
         self.sweep("--dir", "whole")
+        undisturbed = time.monotonic() - begin
         whole = self.tables("whole")
         runs = self.checkpoints("whole")
         generator = random.Random(7)
@@ -80,7 +82,7 @@ class Sweep(ProgramTest):
             for _ in range(100):
                 process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
                 try:
-                    process.wait(timeout=generator.uniform(0.3, 3) if kills < 6 else 120)
+                    process.wait(timeout=generator.uniform(0.02, 0.15) * undisturbed if kills < 6 else 120)
                     break
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
