@@ -1,6 +1,7 @@
 #include "datasets/decoding/baseline_jpeg.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
 
 #include <algorithm>
 #include <array>
@@ -161,23 +162,27 @@ bool Decoder::read_tables(const jpeg_decompress_struct& jpeg) {
   return true;
 }
 
+// As std::memset would, if it were not made a slow instruction here.
+SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) void clear(int16_t* block) {
+  for (int i = 0; i < kCoefficients; i += 16)
+    _mm256_store_si256(reinterpret_cast<__m256i*>(block + i), _mm256_setzero_si256());
+}
+
 // Reads a block's DC difference. False where there is no such code.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_dc(Bits& bits, Plane& plane) {
   bits.fill();
-  const int size = plane.dc->take(bits);
-  if (size < 0) return false;
-  plane.last_dc += bits.number_behind(0, 63 - size);
-  bits.drop(size);
+  const Codes::Code size = plane.dc->look_up(bits.peek(kLongest));
+  if (size.length == 0) return false;
+  plane.last_dc += bits.number_behind(size.length, 63 - size.symbol);
+  bits.drop(size.length + size.symbol);
   return plane.last_dc >= INT16_MIN && plane.last_dc <= INT16_MAX;
 }
 
-// Takes a code that is longer than a look, so that `found` holds what is behind it. False for none.
-bool take_long(Bits& bits, const AcTable& table, AcTable::Coefficient& found) {
-  bits.fill();
-  const int symbol = table.codes.take(bits);
-  if (symbol < 0) return false;
-  found = AcTable::look_of(symbol, 0);
-  return true;
+// What is behind a code that is longer than a look. No steps for no code. Not inline, and given the bits by value, so
+// that the caller keeps them in registers.
+__attribute__((noinline)) AcTable::Coefficient look_up_long(uint32_t next_bits, const AcTable& table) {
+  const Codes::Code code = table.codes.look_up(next_bits);
+  return code.length == 0 ? AcTable::Coefficient{} : AcTable::look_of(code.symbol, code.length);
 }
 
 // Passes over a block's other coefficients.
@@ -187,18 +192,18 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bi
   constexpr int kBeforeLast = kCoefficients - 16;
   int k = 1;
   const auto take = [&](const auto& looks) SETTRAIN_JPEG_AVX2 {
-    const auto& next = looks[bits.peek(kLook)];
+    const auto next = looks[bits.peek(kLook)];
     if (next.length > 0) [[likely]] {
       bits.drop(next.length);
       k += next.steps;
       return true;
     }
-    AcTable::Coefficient found{};
-    if (!take_long(bits, table, found)) return false;
+    bits.fill();
+    const AcTable::Coefficient found = look_up_long(bits.peek(kLongest), table);
     bits.drop(found.length);
     bits.fill();
     k += found.steps;
-    return true;
+    return found.steps > 0;
   };
   while (k < kBeforeLast) {
     bits.fill();
@@ -216,17 +221,23 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bi
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_block(Bits& bits, const AcTable& table,
                                                                          int16_t* block) {
   int k = 1;
-  const auto take = [&]() SETTRAIN_JPEG_AVX2 {
-    AcTable::Coefficient next = table.coefficients[bits.peek(kLook)];
-    const bool is_long = next.length == 0;
-    if (is_long && !take_long(bits, table, next)) [[unlikely]]
-      return false;
+  // The end of a block and a run of 16 zeros write 0, to a place that is still 0.
+  const auto put = [&](AcTable::Coefficient next) SETTRAIN_JPEG_AVX2 {
     k += next.steps;
-    // The end of a block and a run of 16 zeros write 0, to a place that is still 0.
     block[kPlaces[static_cast<size_t>(k - 1)]] = static_cast<int16_t>(bits.number_behind(next.code_length, next.shift));
     bits.drop(next.length);
-    if (is_long) [[unlikely]]
-      bits.fill();
+  };
+  const auto take = [&]() SETTRAIN_JPEG_AVX2 {
+    const AcTable::Coefficient next = table.coefficients[bits.peek(kLook)];
+    if (next.length > 0) [[likely]] {
+      put(next);
+      return true;
+    }
+    bits.fill();
+    const AcTable::Coefficient found = look_up_long(bits.peek(kLongest), table);
+    if (found.steps == 0) return false;
+    put(found);
+    bits.fill();
     return true;
   };
   for (;;) {
@@ -252,7 +263,7 @@ SETTRAIN_JPEG_AVX2 bool Decoder::decode_mcu(Bits& shared, int64_t row, int64_t c
         if (!pass_over(bits, *plane.ac)) return false;
         continue;
       }
-      std::memset(block, 0, sizeof blocks[0]);
+      clear(block);
       block[0] = static_cast<int16_t>(plane.last_dc);
       if (!take_block(bits, *plane.ac, block)) return false;
       block += kCoefficients;

@@ -77,21 +77,16 @@ struct Codes {
   /// False for a table that libjpeg refuses: codes that do not fit, or are all ones, or symbols above `most`.
   bool read(const JHUFF_TBL* table, int most);
 
-  /// Takes a code; -1 for none.
-  int take(Bits& bits) const {
-    const Code code = short_codes[bits.peek(kLook)];
-    if (code.length > 0) {
-      bits.drop(code.length);
-      return code.symbol;
-    }
-    const uint32_t next = bits.peek(kLongest);
+  /// The code that the next 16 bits begin with; its length is 0 where there is none.
+  Code look_up(uint32_t next) const {
+    const Code code = short_codes[next >> (kLongest - kLook)];
+    if (code.length > 0) return code;
     for (int length = kLook + 1; length <= kLongest; ++length) {
       const auto l = static_cast<size_t>(length);
       if (next >= behind[l]) continue;
-      bits.drop(length);
-      return symbols[offset[l] + static_cast<int32_t>(next >> (kLongest - length))];
+      return {symbols[offset[l] + static_cast<int32_t>(next >> (kLongest - length))], static_cast<uint8_t>(length)};
     }
-    return -1;
+    return {};
   }
 };
 
