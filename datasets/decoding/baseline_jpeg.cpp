@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,8 +12,8 @@
 #include "datasets/decoding/jpeg_codes.h"
 #include "datasets/decoding/jpeg_pixels.h"
 
-// libjpeg decodes one Huffman code at a time, then its number. Here a look at the next bits says how long both are, and
-// two looks are one where a block is only passed over.
+// libjpeg decodes one Huffman code at a time, then its number. Here a look at the next bits finds both, and those of
+// the next coefficient too where they are short.
 
 namespace settrain::jpeg {
 namespace {
@@ -22,9 +21,10 @@ namespace {
 constexpr int64_t kMostSamples = 1 << 26;  // in a plane, which is held whole; libjpeg holds a few rows
 constexpr int kMostBlocks = 6;             // in an MCU
 
-// The place of a coefficient by its number in a file; damaged files have higher ones.
-constexpr std::array<uint8_t, 2 * kCoefficients> kPlaces = [] {
-  std::array<uint8_t, 2 * kCoefficients> places{};
+// The place of a coefficient by its number in a file. Damaged files have numbers of 64 and more, and so has what a look
+// finds behind a block's end.
+constexpr std::array<uint8_t, 3 * kCoefficients> kPlaces = [] {
+  std::array<uint8_t, 3 * kCoefficients> places{};
   int row = 0, column = 0;
   for (int i = 0; i < kCoefficients; ++i) {
     places[static_cast<size_t>(i)] = static_cast<uint8_t>(8 * row + column);
@@ -162,7 +162,7 @@ bool Decoder::read_tables(const jpeg_decompress_struct& jpeg) {
   return true;
 }
 
-// As std::memset would, if it were not made a slow instruction here.
+// As std::memset, of which the compiler makes a slower `rep stos` here.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) void clear(int16_t* block) {
   for (int i = 0; i < kCoefficients; i += 16)
     _mm256_store_si256(reinterpret_cast<__m256i*>(block + i), _mm256_setzero_si256());
@@ -191,7 +191,7 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bi
   // A fill has bits for two looks.
   constexpr int kBeforeLast = kCoefficients - 16;
   int k = 1;
-  const auto take = [&](const auto& looks) SETTRAIN_JPEG_AVX2 {
+  const auto take = [&](const auto& looks) SETTRAIN_JPEG_AVX2 __attribute__((always_inline)) {
     const auto next = looks[bits.peek(kLook)];
     if (next.length > 0) [[likely]] {
       bits.drop(next.length);
@@ -217,36 +217,52 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool pass_over(Bits& bi
   return true;
 }
 
-// Reads a block's other coefficients.
+// Reads a block's other coefficients, one or two at a look.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_block(Bits& bits, const AcTable& table,
                                                                          int16_t* block) {
   int k = 1;
   // The end of a block and a run of 16 zeros write 0, to a place that is still 0.
-  const auto put = [&](AcTable::Coefficient next) SETTRAIN_JPEG_AVX2 {
+  const auto put = [&](int steps, int16_t number) SETTRAIN_JPEG_AVX2 __attribute__((always_inline)) {
+    block[kPlaces[static_cast<size_t>(k + steps - 1)]] = number;
+  };
+  const auto put_long = [&](AcTable::Coefficient next) SETTRAIN_JPEG_AVX2 __attribute__((always_inline)) {
+    put(next.steps, static_cast<int16_t>(bits.number_behind(next.code_length, next.shift)));
     k += next.steps;
-    block[kPlaces[static_cast<size_t>(k - 1)]] = static_cast<int16_t>(bits.number_behind(next.code_length, next.shift));
     bits.drop(next.length);
   };
-  const auto take = [&]() SETTRAIN_JPEG_AVX2 {
-    const AcTable::Coefficient next = table.coefficients[bits.peek(kLook)];
+  // False at the block's end, or where there is no such code; then `k` is less than kCoefficients.
+  const auto take = [&]() SETTRAIN_JPEG_AVX2 __attribute__((always_inline)) {
+    const size_t look = bits.peek(kLook);
+    const AcTable::Numbers next = table.numbers[look];
     if (next.length > 0) [[likely]] {
-      put(next);
-      return true;
+      // The second one first: it is 0, and in the place of the first, where there is none.
+      put(next.steps + next.more_steps, next.second);
+      put(next.steps, next.first);
+      k += next.steps;
+      if (k >= kCoefficients) {  // what follows is the next block's
+        bits.drop(next.first_length);
+        return false;
+      }
+      k += next.more_steps;
+      bits.drop(next.length);
+      return k < kCoefficients;
+    }
+    AcTable::Coefficient found = table.coefficients[look];
+    if (found.length > 0) {
+      put_long(found);
+      return k < kCoefficients;
     }
     bits.fill();
-    const AcTable::Coefficient found = look_up_long(bits.peek(kLongest), table);
+    found = look_up_long(bits.peek(kLongest), table);
     if (found.steps == 0) return false;
-    put(found);
+    put_long(found);
     bits.fill();
-    return true;
+    return k < kCoefficients;
   };
-  for (;;) {
+  do {
     bits.fill();  // suffices for two looks
-    if (!take()) return false;
-    if (k >= kCoefficients) return true;
-    if (!take()) return false;
-    if (k >= kCoefficients) return true;
-  }
+  } while (take() && take());
+  return k >= kCoefficients;
 }
 
 SETTRAIN_JPEG_AVX2 bool Decoder::decode_mcu(Bits& shared, int64_t row, int64_t column) {

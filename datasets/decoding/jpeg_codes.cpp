@@ -7,6 +7,15 @@ namespace {
 
 constexpr size_t kMostBytes = 4096;  // an MCU of 6 blocks with 64 numbers of at most 31 bits has 1,488
 
+// The number of a coefficient that ends within a look. One that begins with 0 is negative.
+int16_t number_in(size_t look, const AcTable::Coefficient& coefficient) {
+  const int size = coefficient.length - coefficient.code_length;
+  if (size == 0) return 0;
+  const int number = static_cast<int>(look >> (kLook - coefficient.length)) & ((1 << size) - 1);
+  const bool negative = number >> (size - 1) == 0;
+  return static_cast<int16_t>(negative ? number + 1 - (1 << size) : number);
+}
+
 }  // namespace
 
 std::optional<Scan> read_scan(const uint8_t* at, const uint8_t* end, size_t intervals) {
@@ -71,6 +80,18 @@ bool AcTable::read(const JHUFF_TBL* table) {
     if (second.length == 0 || first.length + second.code_length > kLook) continue;
     pairs[look].steps = static_cast<uint8_t>(pairs[look].steps + second.steps);
     pairs[look].length = static_cast<uint8_t>(pairs[look].length + second.length);
+  }
+  for (size_t look = 0; look < numbers.size(); ++look) {
+    const Coefficient& first = coefficients[look];
+    if (first.length == 0 || first.length > kLook) continue;
+    numbers[look] = {number_in(look, first), 0, first.steps, 0, first.length, first.length};
+    if (first.steps == kCoefficients) continue;
+    const size_t rest = look << first.length & (numbers.size() - 1);
+    const Coefficient& second = coefficients[rest];
+    if (second.length == 0 || first.length + second.length > kLook) continue;
+    numbers[look].second = number_in(rest, second);
+    numbers[look].more_steps = second.steps;
+    numbers[look].length = static_cast<uint8_t>(first.length + second.length);
   }
   return true;
 }

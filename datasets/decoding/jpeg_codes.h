@@ -15,7 +15,7 @@
 
 namespace settrain::jpeg {
 
-inline constexpr int kLook = 11;  // bits of a look; larger tables would crowd the first-level cache
+inline constexpr int kLook = 10;  // bits of a look; larger tables would crowd the first-level cache
 inline constexpr int kLongest = 16;
 inline constexpr int kCoefficients = 64;
 
@@ -108,9 +108,18 @@ struct AcTable {
   struct Pair {
     uint8_t steps, length;
   };
+  // The numbers of two coefficients; of one, where the second one's does not end within the look; or of none, with a
+  // length of 0.
+  struct Numbers {
+    int16_t first, second;
+    uint8_t steps, more_steps;     // of the first, and of the second
+    uint8_t first_length, length;  // of the first, and of both
+  };
   Codes codes;
   std::array<Coefficient, 1 << kLook> coefficients{};
-  std::array<Pair, 1 << kLook> pairs{};  // two coefficients, or one where the second one's code is not seen
+  std::array<Numbers, 1 << kLook> numbers{};  // for blocks that are read
+  // For blocks that are passed over: two coefficients, or one where the second one's code is not seen.
+  std::array<Pair, 1 << kLook> pairs{};
 
   static Coefficient look_of(int symbol, int code_length) {
     const int size = size_of(symbol);
