@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kMostSamples = 1 << 26;  // in a plane, which is held whole; libjpeg holds a few rows
 constexpr int kMostBlocks = 6;             // in an MCU
 
-// The place of a coefficient by its number in a file. Damaged files have numbers of 64 and more, and so has what a look
-// finds behind a block's end.
+// The place of a coefficient by its number in a file. Damaged files reach numbers of 64 and more, and so does the
+// second coefficient of a look behind a block's end. All of these go to place 63, as in libjpeg.
 constexpr std::array<uint8_t, 3 * kCoefficients> kPlaces = [] {
   std::array<uint8_t, 3 * kCoefficients> places{};
   int row = 0, column = 0;
@@ -162,7 +162,7 @@ bool Decoder::read_tables(const jpeg_decompress_struct& jpeg) {
   return true;
 }
 
-// As std::memset, of which the compiler makes a slower `rep stos` here.
+// std::memset would become a slower `rep stos` here.
 SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) void clear(int16_t* block) {
   for (int i = 0; i < kCoefficients; i += 16)
     _mm256_store_si256(reinterpret_cast<__m256i*>(block + i), _mm256_setzero_si256());

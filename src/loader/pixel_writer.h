@@ -1,11 +1,11 @@
 // From 8-bit pixels to numbers that a network takes, in its layout.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "src/loader/kernels/normalise_kernels.h"
 
 namespace settrain {
 
@@ -35,24 +35,15 @@ class PixelWriter {
   /// mirrored where `flip` says so.
   void write_row(const uint8_t* pixels, int64_t y, int64_t height, int64_t width, bool flip, void* image) const;
 
-  /// Eight pixels of three channels as three vectors of eight numbers.
-  struct EightPixels {
-    alignas(32) std::array<std::array<float, 8>, 3> mean, std, inverse_std;  // of each number's channel
-    // The bytes that become the numbers: those of the 24 among the first 16, and among the last 16; -1 for none.
-    alignas(16) std::array<std::array<int8_t, 16>, 3> front, back;
-  };
-
  private:
-  bool computes_as_tables() const;
-
   int64_t channels_;
   PixelFormat format_;
   // [channels, 256] the number for every pixel value, in each type
   std::vector<float> floats_;
   std::vector<uint16_t> bfloats_;
   std::vector<uint8_t> bytes_;
-  std::array<EightPixels, 2> eight_pixels_{};  // not mirrored, and mirrored
-  bool computes_ = false;                      // by eight pixels, rather than looking each number up
+  EightPixels eight_pixels_{};
+  bool computes_ = false;  // the same numbers, which takes less time than looking them up
 };
 
 }  // namespace settrain

@@ -43,16 +43,6 @@ std::vector<uint8_t> colour_of(EraseFill fill, const Normalisation& normalisatio
 
 }  // namespace
 
-// Pixels `left` to `left + width` of row `y` of the part, with at least one byte behind them.
-const uint8_t* ViewRenderer::row_of(const ImagePart& part, int64_t y, int64_t left, int64_t width) {
-  const Image& image = part.pixels;
-  const auto begin = image.pixels.begin() + (y * image.width + left) * image.channels;
-  if (y + 1 < image.height || left + width < image.width) return &*begin;
-  last_row_.assign(begin, begin + width * image.channels);
-  last_row_.push_back(0);
-  return last_row_.data();
-}
-
 // Fills rows_ with the visible columns of the rows of needed_pixels(view).
 void ViewRenderer::prepare_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns) {
   const Box box = needed_pixels(view);
@@ -70,7 +60,8 @@ void ViewRenderer::prepare_rows(const ImagePart& part, const View& view, int64_t
       pixel_taps_.push_back({taps->first(i) - first, taps->weights(i), taps->count(i)});
     resized_.resize(static_cast<size_t>(box.height * columns * channels));
   }
-  for (int64_t y = 0; y < box.height; ++y) rows_.push_back(row_of(part, top + y, left, box.width));
+  for (int64_t y = 0; y < box.height; ++y)
+    rows_.push_back(part.pixels.pixels.data() + ((top + y) * part.pixels.width + left) * channels);
   if (same_width) return;
   settrain::resize_rows(rows_.data(), box.height, pixel_taps_.data(), columns, channels, resized_.data());
   for (int64_t y = 0; y < box.height; ++y) rows_[static_cast<size_t>(y)] = resized_.data() + y * columns * channels;

@@ -24,13 +24,12 @@ class ViewRenderer {
   void render(const ImagePart& part, const View& view, const PixelWriter& writer, void* image);
 
  private:
-  const uint8_t* row_of(const ImagePart& part, int64_t y, int64_t left, int64_t width);
   void prepare_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns);
 
   std::vector<uint8_t> resized_;       // the source rows, scaled along their length
   std::vector<const uint8_t*> rows_;   // pointers to them
   std::vector<PixelTaps> pixel_taps_;  // for the visible columns
-  std::vector<uint8_t> last_row_, mixed_, line_;
+  std::vector<uint8_t> mixed_, line_;
   int64_t first_row_ = 0;  // the row of view.source that rows_ starts with
 };
 

@@ -77,18 +77,20 @@ class Sweep(ProgramTest):
         runs = self.checkpoints("whole")
         generator = random.Random(7)
         for jobs in ("1", "2"):
-            folder, kills = f"killed{jobs}", 0
+            folder, kills, begun = f"killed{jobs}", 0, 0
             command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1", "--dir", folder, "--jobs", jobs]
             for _ in range(100):
                 process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
                 try:
-                    process.wait(timeout=generator.uniform(0.02, 0.15) * undisturbed if kills < 6 else 120)
+                    process.wait(timeout=generator.uniform(0.02, 0.3) * undisturbed if kills < 6 else 120)
                     break
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                     kills += 1
+                    begun += any((self.folder / folder).glob("*/checkpoints/last.safetensors"))
             self.assertGreater(kills, 2)
+            self.assertGreater(begun, 0)
             self.assertEqual(process.returncode, 0)
             self.assertEqual(self.tables(folder), whole)
             self.assertEqual(self.checkpoints(folder), runs)

@@ -139,10 +139,10 @@ SETTRAIN_AVX2 void resize_four_rows(const uint8_t* const* rows, const PixelTaps*
 // Returns the number of rows that are done.
 SETTRAIN_AVX2 int64_t resize_most_rows(const uint8_t* const* rows, int64_t num_rows, const PixelTaps* taps,
                                        int64_t count, uint8_t* out) {
-  // The outputs before the first one that would read more than a byte behind the needed ones, or write behind `out`.
-  const int64_t readable = needed_bytes(taps, count) + 1;
-  const auto fits = [readable](const PixelTaps& output) {
-    return (output.first + (groups_of(output.count) - 1) * kGroup) * 3 + 16 <= readable;
+  // The outputs before the first one that would read behind the needed bytes, or write behind `out`.
+  const int64_t needed = needed_bytes(taps, count);
+  const auto fits = [needed](const PixelTaps& output) {
+    return (output.first + (groups_of(output.count) - 1) * kGroup) * 3 + 16 <= needed;
   };
   const int64_t fast = std::find_if_not(taps, taps + count - 1, fits) - taps;
   std::vector<GroupWeights> weights;

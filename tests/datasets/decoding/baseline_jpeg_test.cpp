@@ -185,8 +185,10 @@ TEST_CASE("libjpeg decodes what is no baseline JPEG of the usual kinds, and what
 TEST_CASE("what a damaged file has is libjpeg's, or is left to it") {
   int decoded = 0;
   for (uint32_t i = 0; i < 2000; ++i) {
-    const int quality = i % 2 == 0 ? 1 : 40;  // coarse steps, so that few wrong bits make numbers that do not fit
-    Bytes bytes = encoded({40, 40, i % 5 == 0 ? 1 : 3, 1, 1, quality, 0, false}, i % 3);
+    // Coarse steps, so that few wrong bits make numbers that do not fit; and blocks with many numbers of short codes.
+    const int quality = i % 3 == 0 ? 90 : i % 2 == 0 ? 1 : 40;
+    const bool optimised = i % 4 < 2;
+    Bytes bytes = encoded({40, 40, i % 5 == 0 ? 1 : 3, 1, 1, quality, 0, optimised}, i / 3 % 3);
     constexpr uint8_t kScan[] = {0xFF, 0xDA};
     const auto header =
         std::search(bytes.begin(), bytes.end(), std::begin(kScan), std::end(kScan)) - bytes.begin() + 14;
