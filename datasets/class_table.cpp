@@ -146,11 +146,14 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
   for (size_t c = 0; c < classes.size(); ++c) {
     if (lines[c].number > 0) continue;
     const bool took = header && !header->empty();
-    throw DataError(fmt::format("{}: no line for the class '{}'{}", file.string(), keys.empty() ? classes[c] : keys[c],
+    throw DataError(fmt::format("{}: no line for the class '{}'{}; {} of {} classes have one", file.string(),
+                                keys.empty() ? classes[c] : keys[c],
                                 took ? fmt::format("; the first line, '{}', begins with no class, and was taken as the "
                                                    "ranks' names",
                                                    trimmed(*header).substr(0, kShown))
-                                     : ""));
+                                     : "",
+                                std::ranges::count_if(lines, [](const ClassLine& line) { return line.number > 0; }),
+                                classes.size()));
   }
   return lines;
 }

@@ -105,8 +105,11 @@ ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes
 void find_listed_files(const ImageList& list, FileTable& files) {
   const std::optional<int64_t> missing = files.measure();
   if (!missing) return;
-  throw DataError(fmt::format("{}: no image file for '{}' in '{}'{}", list.place(*missing - list.first_file),
-                              start_of(files.name(*missing)), files.root().string(), shell_hint(files.name(*missing))));
+  throw DataError(
+      fmt::format("{}: no image file for '{}' in '{}'{}. Put it back, or take its line out of the list; where "
+                  "all images have moved, --set data.root=FOLDER",
+                  list.place(*missing - list.first_file), start_of(files.name(*missing)), files.root().string(),
+                  shell_hint(files.name(*missing))));
 }
 
 }  // namespace settrain

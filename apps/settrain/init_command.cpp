@@ -104,6 +104,13 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   StarterFacts facts = starter_facts(request.folder, split);
   facts.has_gpu = device.is_cuda();
   const StarterNetwork network = choose_network(facts, weights_here(line.registries.models));
+  if (network.weights.empty()) {
+    log::warning(
+        fmt::format("[init] '{}' has no weights of a trained network, so {} is trained from nothing, which takes more "
+                    "time and far more photographs. `settrain data fetch-weights resnet18` gets some; then run init "
+                    "again with --overwrite",
+                    weights_folder().string(), network.model));
+  }
   const auto text_of = [&](const StarterCost& cost) { return starter_config(request, split, facts, network, cost); };
   const TrialFile trial{out / (name + ".trial.yaml")};
   const StarterCost cost = choose_cost(line, trial, device, 60 * arguments.minutes, network, text_of);

@@ -22,7 +22,9 @@ namespace {
 const char* why(const SetMaker& maker) {
   const bool is_calibrated =
       std::ranges::any_of(maker.rules(), [](const auto& rule) { return needs_images(rule.rule); });
-  return is_calibrated ? " (the default rule)" : " (no rule is calibrated that leaves classes out)";
+  return is_calibrated
+             ? " (the default rule)"
+             : " (no rule is calibrated that leaves classes out; `settrain calibrate` makes sets with a guarantee)";
 }
 
 }  // namespace
@@ -91,6 +93,11 @@ void ServedModel::add_model_options(CLI::App& command, CommandLine& line) {
 
 fs::path ServedModel::file(const CommandLine& line) const {
   if (!fs::is_regular_file(model)) return chosen_checkpoint(line, checkpoint, RunFolder::open_existing(model));
+  if (fs::path(model).extension() == ".onnx") {
+    throw ConfigError(fmt::format(
+        "'{}' is a graph for ONNX Runtime: name the run, or the safetensors file that `settrain export` writes",
+        model));
+  }
   if (checkpoint.checkpoint.empty() && checkpoint.metric.empty()) return model;
   throw ConfigError(fmt::format("'{}' is one model: --checkpoint and --metric choose among a run's", model));
 }

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -22,6 +24,8 @@ namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kExpected = "expected a folder for every class";
 using Paths = std::vector<fs::path>;
 
 // Refuses names that read_image_list() and read_class_table() would not read back unchanged.
@@ -186,6 +190,17 @@ std::string describe_promises(const SplitRule& rule, const FolderSplit& split) {
              format_count(size));
 }
 
+// The classes with their numbers of images, the largest first, of many the first ones.
+std::string names_of(std::vector<ClassSplit> classes) {
+  constexpr size_t kShown = 10;
+  std::ranges::stable_sort(classes, std::greater{}, &ClassSplit::size);
+  std::vector<std::string> names;
+  for (const ClassSplit& one : classes | std::views::take(kShown))
+    names.push_back(fmt::format("{} ({})", one.name, format_count(one.size())));
+  const size_t others = classes.size() - names.size();
+  return fmt::format("{}{}", fmt::join(names, ", "), others > 0 ? fmt::format(" and {} more", others) : "");
+}
+
 }  // namespace
 
 Fraction::Fraction(const std::string& text, const std::string& option) : text_(text) {
@@ -225,7 +240,7 @@ SplitSizes SplitRule::sizes(int64_t n) const {
 }
 
 FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t seed, int64_t readers) {
-  const std::vector<std::string> classes = folders_in(folder, "expected a folder for every class");
+  const std::vector<std::string> classes = folders_in(folder, kExpected);
   if (classes.empty()) {
     throw DataError(fmt::format("'{}' holds no folders: expected one for every class", folder.string()));
   }
@@ -258,6 +273,7 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
 }
 
 void check_out(const SplitRequest& request) {
+  if (!fs::is_directory(request.folder)) folders_in(request.folder, kExpected);  // says what is wrong with it
   std::error_code missing;
   const bool is_free =
       !fs::exists(request.out, missing) || (fs::is_directory(request.out) && fs::is_empty(request.out));
@@ -306,10 +322,10 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
   }
   text += fmt::format("{} classes; fewest and most: images of one class\n", format_count(std::ssize(split.classes)));
   if (!split.left_out.empty()) {
-    text += fmt::format("left out: {} {} with {} images in all, too small for the rule; the first is {} with {}\n",
-                        format_count(std::ssize(split.left_out)), split.left_out.size() == 1 ? "class" : "classes",
-                        format_count(images_of(split.left_out, kParts[0])), split.left_out.front().name,
-                        format_count(split.left_out.front().size()));
+    text +=
+        fmt::format("left out: {} {} with {} images in all; a class needs more than {}, and one left to train on: {}\n",
+                    format_count(std::ssize(split.left_out)), split.left_out.size() == 1 ? "class" : "classes",
+                    format_count(images_of(split.left_out, kParts[0])), rule.min_images, names_of(split.left_out));
   }
   for (const BadImage& image : split.unreadable) {
     text += fmt::format("left out: unreadable, class {}: {}\n", image.classes, image.reason);

@@ -81,7 +81,8 @@ struct SplitRequest {
   bool overwrite = false;
 };
 
-/// Throws RunError where `request.out` holds files already, unless `overwrite` is set.
+/// Throws DataError where the folder of classes cannot be listed, and RunError where `request.out` holds files already,
+/// unless `overwrite` is set.
 void check_out(const SplitRequest& request);
 
 /// Writes to `request.out`, which is created where it is missing: train.txt, val.txt, calibration.txt where there are

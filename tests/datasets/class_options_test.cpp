@@ -171,7 +171,7 @@ TEST_CASE("a class is called by its key or by its name") {
   trees.apply("17,A\nelm,B\n19,A\n");
   CHECK(trees.dataset.superclass_of == std::vector<int64_t>{0, 1, 0});
   CHECK_THROWS_WITH(trees.apply("17,A\nash,B\n"), Contains("super.csv:2: ") && Contains("line above"));
-  CHECK_THROWS_WITH(trees.apply("17,A\n18,B\n"), Contains("no line for the class '19'"));
+  CHECK_THROWS_WITH(trees.apply("17,A\n18,B\n"), Contains("no line for the class '19'; 2 of 3 classes have one"));
 
   trees.dataset.class_names[1] = "ash";
   trees.apply("17,A\n18,B\n19,A\n");

@@ -87,6 +87,7 @@ TEST_CASE("what is wrong with a line is said with file and line") {
   check("a.png -1\n", ":1: ", "from 0 to 4");
   check("a.png 1,2,1\n", ":1: ", "label 1 is named twice");
   check("\n\nabsent.png 1\n", ":3: ", "absent.png");
+  check("absent.png 1\n", ":1: ", "Put it back, or take its line out of the list");
   check("\n \n", "'", "lists no image");
   CHECK_THROWS_MATCHES(
       read_image_list(lists.folder / "none.txt", 5, lists.files), DataError,

@@ -24,6 +24,7 @@ class Init(ProgramTest):
         done = self.init()
         self.assertIn("unreadable, class ash: 'my trees/ash/broken.jpg'", done.stdout)
         self.assertIn("1 .txt", done.stdout)
+        self.assertIn("'weights' has no weights of a trained network, so resnet20 is trained from nothing", done.stderr)
         self.assertIn("need 9 calibration images: there are 9", done.stdout)
         config = (self.folder / "my_trees.yaml").read_text()
         for line in ("name: resnet20", "input_size: 32", "loss: {name: logit_adjusted}", "select: [val/macro_top1]", "num_classes: 3", 'train: "../lists/train.txt"'):
@@ -60,6 +61,10 @@ class Init(ProgramTest):
     def test_mistakes(self):
         self.assertIn("nowhere", self.run_program("init", "nowhere", expect=1).stderr)
         self.assertFalse((self.folder / "lists").exists())
+        (self.folder / "lists").mkdir()
+        (self.folder / "lists/train.txt").touch()  # of an earlier command: the wrong name is told first
+        self.assertIn("'nowhere'", self.run_program("init", "nowhere", expect=1).stderr)
+        self.assertIn("'nowhere'", self.run_program("data", "split", "nowhere", "--to", "lists", expect=1).stderr)
         self.run_program("init", "my trees", "--minutes", "nan", expect=2)
 
 

@@ -166,8 +166,12 @@ class Predict(ProgramTest):
         stored = json.loads(path.read_text())
         stored["rules"] = [rule for rule in stored["rules"] if rule["rule"] == full]
         path.write_text(json.dumps(stored))
-        self.assertIn("top:5 (no rule is calibrated that leaves classes out)", self.predict("photos").stderr)
+        self.assertIn("top:5 (no rule is calibrated that leaves classes out; `settrain calibrate` makes sets with a guarantee)", self.predict("photos").stderr)
         self.assertRegex(self.predict("photos", "--rule", full).stderr, f"warning.*{full}: ")
+
+    def test_a_graph_for_onnx_runtime_is_no_model(self):
+        (self.folder / "trees.onnx").write_bytes(b"\x08\x08")
+        self.assertIn("is a graph for ONNX Runtime: name the run", self.predict("photos", model="trees.onnx", expect=2).stderr)
 
     def test_csv(self):
         self.predict("photos/4.png", "gone.png", "--rule", "top:2", "--rule", "top:1", "--out", "out.csv", expect=1)

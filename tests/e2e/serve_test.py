@@ -329,7 +329,7 @@ class Serve(ServingTest):
     def test_what_cannot_be_served_is_said_at_once(self):
         self.start_server()
         taken = self.run_program("serve", "runs/trees", "--port", self.port, "--device", "cpu", expect=1)
-        self.assertIn(f"cannot listen at 127.0.0.1:{self.port}", taken.stderr)
+        self.assertIn(f"cannot listen at 127.0.0.1:{self.port}: Address already in use; end the program that listens there, or", taken.stderr)
         self.assertIn("cannot listen at 203.0.113.1:", self.run_program("serve", "runs/trees", "--host", "203.0.113.1", "--device", "cpu", expect=1).stderr)
         self.assertIn("is not calibrated", self.run_program("serve", "runs/trees", "--rule", "conformal:aps:0.1", "--device", "cpu", expect=2).stderr)
         self.assertIn("--queue 3", self.run_program("serve", "runs/trees", "--queue", "3", "--device", "cpu", expect=2).stderr)

@@ -53,7 +53,11 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) : address_(f
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(first, ::freeaddrinfo);
   for (const addrinfo* address = first; address && socket_ < 0; address = address->ai_next)
     socket_ = bound_socket(*address);
-  if (socket_ < 0) throw Error(fmt::format("cannot listen at {}: {}", address_, std::strerror(errno)));
+  if (socket_ < 0) {
+    const int why = errno;
+    throw Error(fmt::format("cannot listen at {}: {}{}", address_, std::strerror(why),
+                            why == EADDRINUSE ? "; end the program that listens there, or choose another port" : ""));
+  }
   port_ = port_of(socket_);
 }
 
