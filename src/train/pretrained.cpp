@@ -372,8 +372,8 @@ std::pair<int64_t, int64_t> images_of(const Contents& contents, const std::strin
   return {facts.input_height, facts.input_width};
 }
 
-// "They fit model.name: vit_base_patch14_reg4_dinov2", a line: the registered models that the file's tensors fit, if
-// any, whatever their head.
+// "; they fit model.name: vit_base_patch14_reg4_dinov2": the registered models that the file's tensors fit, if any,
+// whatever their head.
 std::string fitting_models(const ModelRegistry& registry, const Entries& theirs,
                            const std::pair<int64_t, int64_t>& images) {
   const CostCounter without_storage;
@@ -394,7 +394,7 @@ std::string fitting_models(const ModelRegistry& registry, const Entries& theirs,
       continue;
     }
   }
-  return fitting.empty() ? "" : fmt::format("\nThey fit model.name: {}", fmt::join(fitting, " or "));
+  return fitting.empty() ? "" : fmt::format("; they fit model.name: {}", fmt::join(fitting, " or "));
 }
 
 Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* registry) {
@@ -432,8 +432,8 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
   if (!lines.empty()) {
     const std::string problem = adapter_problem(targets, entries);
     if (!problem.empty()) throw KeyError(kKey, fmt::format("{} {}", place, problem));
-    throw KeyError(kKey, fmt::format("{} has other tensors than the model:{}{}", place, lines,
-                                     registry ? fitting_models(*registry, tensors, images) : ""));
+    throw KeyError(kKey, fmt::format("{} has other tensors than the model{}:{}", place,
+                                     registry ? fitting_models(*registry, tensors, images) : "", lines));
   }
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);

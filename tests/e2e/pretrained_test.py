@@ -118,6 +118,13 @@ class Pretrained(ProgramTest):
         self.assertRegex(error, r"\n  layer3.0.conv1.weight: .*\n(  .*\n)*$")
         self.assertFalse((self.folder / "runs/tiny").exists())
 
+    def test_the_network_that_weights_fit_is_named_first(self):
+        usual = ("--set", "model.width=16")
+        self.train_tiny("tiny", *usual, "--set", "train.epochs=0")
+        weights = ("--set", "model.pretrained=runs/tiny/checkpoints/last.safetensors", "--set", "run.dir=runs/other")
+        error = self.train_tiny("tiny", *usual, *weights, "--set", "model.name=resnet20", expect=2).stderr
+        self.assertIn("has other tensors than the model; they fit model.name: resnet8:\n", error)
+
     def test_a_file_of_something_else_is_refused(self):
         (self.folder / "weights.pth").write_text("no weights")
         error = self.train_tiny("tiny", "--set", "model.pretrained=weights.pth", expect=2).stderr

@@ -59,7 +59,8 @@ def tensors_of(path):
 
 
 def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
+    own = {name: value for name, value in os.environ.items() if name != "SETTRAIN_WEIGHTS"}  # with weights init chooses another network
+    return {**own, "OMP_NUM_THREADS": "1"}
 
 
 def line_with(process, text, seconds):
