@@ -13,7 +13,7 @@
 #include "datasets/decoding/jpeg_pixels.h"
 
 // libjpeg decodes one Huffman code at a time, then its number. Here a look at the next bits finds both, and those of
-// the next coefficient too where they are short.
+// the next coefficient too where they are short; where they are long, how many bits the two take.
 
 namespace settrain::jpeg {
 namespace {
@@ -178,8 +178,8 @@ SETTRAIN_JPEG_AVX2 inline __attribute__((always_inline)) bool take_dc(Bits& bits
   return plane.last_dc >= INT16_MIN && plane.last_dc <= INT16_MAX;
 }
 
-// What is behind a code that is longer than a look. No steps for no code. Not inline, and given the bits by value, so
-// that the caller keeps them in registers.
+// A coefficient whose code is longer than a look; one of no steps for no code. Not inline, and given the bits by value,
+// so that the caller keeps them in registers.
 __attribute__((noinline)) AcTable::Coefficient look_up_long(uint32_t next_bits, const AcTable& table) {
   const Codes::Code code = table.codes.look_up(next_bits);
   return code.length == 0 ? AcTable::Coefficient{} : AcTable::look_of(code.symbol, code.length);
