@@ -102,7 +102,10 @@ TEST_CASE("the summary counts, tells what was left out and gives the config") {
   const Flora flora;
   const FolderSplit split = flora.write();
   const std::string text = describe_split(flora.request.rule, split);
-  CHECK_THAT(text, Contains("train               10") && Contains("left out: 1 class with 2 images in all; a class needs more than 4, and one left to train on: "));
+  CHECK_THAT(
+      text,
+      Contains("train               10") &&
+          Contains("left out: 1 class with 2 images in all; a class needs more than 4, and one left to train on: "));
   CHECK_THAT(data_lines(flora.request, split),
              Contains("num_classes: 2") && Contains("calibration: \"../lists/first/calibration.txt\""));
 }
