@@ -50,7 +50,7 @@ const bool has_avx2 = __builtin_cpu_supports("avx2");
 const bool has_vbmi = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
 
-// Both versions take the input pixels of an output four at a time. Weights of 0 stand behind its last one.
+// AVX2 and AVX-512 both take the input pixels of an output four at a time. Weights of 0 stand behind its last one.
 constexpr int32_t kGroup = 4;
 
 int32_t groups_of(int32_t count) {
