@@ -1,7 +1,11 @@
 // Average-K accuracy: sets may differ in size as long as they hold K classes on average.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,21 +22,48 @@ constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 constexpr double kFloatRounding = 4 * std::numeric_limits<float>::epsilon();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+at::Tensor probabilities_of(const at::Tensor& logits, AverageKScore score) {
+  return score == AverageKScore::kSoftmax ? at::softmax(logits, 1) : at::sigmoid(logits);
+}
+
+/// log(p) - log(1 - p) of these probabilities in float64, which orders those that would round to 0 or 1, too. Of a
+/// softmax they are s_c - log(sum over the other classes j of exp(s_j)).
+at::Tensor log_odds_of(const at::Tensor& scaled, AverageKScore score) {
+  const at::Tensor logits = scaled.to(at::kDouble);
+  if (score == AverageKScore::kSigmoid) return logits;
+  const at::Tensor p = at::softmax(logits, 1);
+  const auto [largest, place] = logits.max(1, /*keepdim=*/true);
+  const at::Tensor others = logits.scatter(1, place, -std::numeric_limits<double>::infinity());
+  const at::Tensor above_half = logits - at::logsumexp(others, {1}, /*keepdim=*/true);  // it is the largest
+  return at::where(p.gt(0.5), above_half, at::log_softmax(logits, 1) - p.neg().log1p());
+}
+
+/// log(1 / (1 + exp(-x))).
+double log_sigmoid(double x) {
+  return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
+}
+
+/// The log-odds of the mean of two probabilities.
+double log_odds_of_mean(double upper, double lower) {
+  const auto log_sum = [](double x, double y) { return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))); };
+  return log_sum(log_sigmoid(upper), log_sigmoid(lower)) - log_sum(log_sigmoid(-upper), log_sigmoid(-lower));
+}
+
 /// The sets of one K.
 struct AverageKSets {
-  double lambda;
+  double lambda;              // as shown
   at::Tensor sizes;           // [samples] int64
   at::Tensor label_returned;  // [samples] bool
 };
 
 std::vector<AverageKSets> sets_of(const AverageKValues& decided, const at::Tensor& labels) {
-  const auto& [values, lambdas, ties] = decided;
+  const auto& [values, lambdas, ties, are_log_odds] = decided;
   const at::Tensor sizes = set_sizes(values, lambdas, ties);
   const at::Tensor label_values = values.gather(1, labels.unsqueeze(1)).squeeze(1);
   std::vector<AverageKSets> sets;
   for (size_t i = 0; i < lambdas.size(); ++i) {
-    sets.push_back(
-        {lambdas[i], sizes.select(0, static_cast<int64_t>(i)), returned_classes(label_values, lambdas[i], ties)});
+    sets.push_back({decided.shown(lambdas[i]), sizes.select(0, static_cast<int64_t>(i)),
+                    returned_classes(label_values, lambdas[i], ties)});
   }
   return sets;
 }
@@ -84,8 +115,9 @@ class AverageK : public Metric {
       const at::Tensor labels = of_samples(split_labels, samples);
       std::vector<AverageKSets> sets = split_sets;
       if (samples.defined() && own_thresholds) {
-        AverageKValues chosen{of_samples(decided.values, samples), {}, decided.ties};
-        chosen.lambdas = average_k_thresholds(chosen.values, options_.average_k, chosen.ties);
+        AverageKValues chosen = decided;
+        chosen.values = of_samples(decided.values, samples);
+        chosen.lambdas = decided.thresholds_for(chosen.values, options_.average_k);
         sets = sets_of(chosen, labels);
       } else {
         for (AverageKSets& k_sets : sets) {
@@ -162,29 +194,37 @@ config::Keys AverageKOptions::keys() {
           .not_empty()};
 }
 
+std::vector<double> AverageKValues::thresholds_for(const at::Tensor& others, std::span<const double> ks) const {
+  return are_log_odds ? average_k_thresholds(others, ks, ties, log_odds_of_mean)
+                      : average_k_thresholds(others, ks, ties);
+}
+
+double AverageKValues::shown(double lambda) const {
+  return are_log_odds && std::isfinite(lambda) ? 1 / (1 + std::exp(-lambda)) : lambda;
+}
+
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
                                 const MetricContext& context) {
-  const bool is_raw = options.average_k_score == AverageKScore::kRaw;
-  const auto decided = [&](at::ScalarType dtype) {
-    const auto values_of = [&](const at::Tensor& scores) {
-      if (is_raw) return scores;
-      const at::Tensor logits = (context.score_scale == 1.0 ? scores : scores.mul(context.score_scale)).to(dtype);
-      return options.average_k_score == AverageKScore::kSoftmax ? at::softmax(logits, 1) : at::sigmoid(logits);
-    };
-    AverageKValues result{values_of(split.scores), {}, options.average_k_ties};
-    result.lambdas =
-        average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
-                             options.average_k, result.ties);
+  const AverageKScore score = options.average_k_score;
+  const auto decided = [&](bool are_log_odds, const auto& values_of) {
+    AverageKValues result{values_of(split.scores), {}, options.average_k_ties, are_log_odds};
+    result.lambdas = result.thresholds_for(
+        context.threshold_scores ? values_of(*context.threshold_scores) : result.values, options.average_k);
     return result;
   };
-  AverageKValues result = decided(split.scores.scalar_type());
-  // Where a network is so sure that a threshold lies at 0 or 1, float32's probabilities tie. Float64 takes several
+  if (score == AverageKScore::kRaw) return decided(false, [](const at::Tensor& scores) { return scores; });
+  const auto scaled = [&](const at::Tensor& scores) {
+    return context.score_scale == 1.0 ? scores : scores.mul(context.score_scale);
+  };
+  AverageKValues result =
+      decided(false, [&](const at::Tensor& scores) { return probabilities_of(scaled(scores), score); });
+  // Where a network is so sure that a threshold lies at 0 or 1, probabilities tie. Log-odds do not, and take several
   // times the memory and the time.
   const bool ties = std::ranges::any_of(result.lambdas, [](double lambda) {
     return (lambda >= 0 && lambda < kSmallestFloat) || (lambda > 1 - kFloatRounding && std::isfinite(lambda));
   });
-  if (ties && !is_raw && split.scores.scalar_type() == at::kFloat) result = decided(at::kDouble);
-  return result;
+  if (!ties || split.scores.size(1) == 1) return result;
+  return decided(true, [&](const at::Tensor& scores) { return log_odds_of(scaled(scores), score); });
 }
 
 std::unique_ptr<Metric> make_average_k(AverageKOptions options, std::vector<CountBin> bins) {

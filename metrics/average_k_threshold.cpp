@@ -152,8 +152,7 @@ std::vector<double> select_on_device(const at::Tensor& values, std::span<const i
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double threshold_between(double upper, double lower, Ties ties) {
-  const double middle = std::midpoint(upper, lower);
+double threshold_between(double upper, double lower, double middle, Ties ties) {
   if (ties == Ties::kKeepAll) return middle > lower ? middle : upper;
   return middle < upper ? middle : lower;
 }
@@ -194,7 +193,8 @@ std::vector<double> order_statistics(const at::Tensor& values, std::span<const i
   return found;
 }
 
-std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties) {
+std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties,
+                                         double (*middle)(double upper, double lower)) {
   const int64_t samples = values.size(0), classes = values.size(1);
   std::vector<int64_t> kept, ranks;  // for every K; the last value kept and the next, where both exist
   for (const double k : ks) {
@@ -211,7 +211,8 @@ std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<con
     } else if (m == values.numel()) {
       thresholds.push_back(-kInfinity);
     } else {
-      thresholds.push_back(threshold_between(next[0], next[1], ties));
+      const double mean = middle ? middle(next[0], next[1]) : std::midpoint(next[0], next[1]);
+      thresholds.push_back(threshold_between(next[0], next[1], mean, ties));
       next += 2;
     }
   }

@@ -35,7 +35,9 @@ enum class Ties {
 ///
 /// Two neighbouring floating-point numbers have no number between them: there lambda is the one that keeps exactly m
 /// values. `values` [samples, classes] float32 or float64; a midpoint is taken in float64.
-std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties);
+/// `middle`: another mean of the two, the larger one first; null for the midpoint.
+std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties,
+                                         double (*middle)(double upper, double lower) = nullptr);
 
 /// Bool in the shape of `values`: whether each is on the returned side of `lambda`. Exact for float32 values too,
 /// though lambda need not be one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,8 +86,17 @@ struct AverageKValues {
   at::Tensor values;            // [samples, classes] float32 or float64: compared with lambda
   std::vector<double> lambdas;  // one a K
   Ties ties = Ties::kKeepAll;
+  bool are_log_odds = false;  // log(p) - log(1 - p) of probabilities in place of p
+
+  /// The thresholds of average_k_thresholds() for other values of this kind.
+  std::vector<double> thresholds_for(const at::Tensor& others, std::span<const double> ks) const;
+
+  /// A threshold as users know it: a probability where the scores become probabilities.
+  double shown(double lambda) const;
 };
 
+/// Where a threshold would lie at a probability of 0 or 1, among many that float32 or float64 rounds to the same
+/// number, log-odds are compared in place of probabilities. These are the sets of eq. 5.16-5.17 in exact arithmetic.
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split, const MetricContext& context);
 
 }  // namespace settrain

@@ -139,11 +139,12 @@ class LabelSetAccuracy : public Metric {
       if (!average_k_.average_k.empty()) {
         const at::Tensor values = of_samples(decided.values, samples), label_sets = of_samples(all_sets, samples);
         const std::vector<double> lambdas = samples.defined() && own_thresholds
-                                                ? average_k_thresholds(values, average_k_.average_k, decided.ties)
+                                                ? decided.thresholds_for(values, average_k_.average_k)
                                                 : decided.lambdas;
         for (size_t i = 0; i < lambdas.size(); ++i) {
           const at::Tensor returned = returned_classes(values, lambdas[i], decided.ties);
-          add_average_k(average_k_.average_k[i], judge_average_k(returned, label_sets, lambdas[i]), result.values);
+          add_average_k(average_k_.average_k[i], judge_average_k(returned, label_sets, decided.shown(lambdas[i])),
+                        result.values);
         }
       }
       append(result.values, sparse_top_values_of(sparse_top.means(samples)));

@@ -168,7 +168,9 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
   try {
     const std::vector<std::string> dropped = store_rules(folder, checkpoint, rules);
     lost = "the rules are kept, but not the numbers for the report";
-    write_file_atomically(folder.calibration(checkpoint), calibration_json(numbers).dump() + "\n");
+    nlohmann::ordered_json kept = calibration_json(numbers);
+    kept["checkpoint_sha256"] = rules.checkpoint_sha256;
+    write_file_atomically(folder.calibration(checkpoint), kept.dump() + "\n");
     if (!dropped.empty()) {
       log::warning(fmt::format(
           "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, with another "

@@ -80,14 +80,16 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
 
 // A sentence for programs that make the input: how evaluation resizes and crops.
 std::string preprocessing_of(const TrainedModel& model) {
-  constexpr int64_t kLarge = 4096;  // pixels of an image that is made smaller
+  constexpr int64_t kShort = 4000, kLong = 5999;  // an image whose longer side is scaled to just below a whole number
   const ModelCard& card = model.card;
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, ViewUse::kEvaluation);
-  const View view = pipeline.views_of(kLarge, kLarge, 0, 0).at(0);
+  const View view = pipeline.views_of(kShort, kLong, 0, 0).at(0);
+  const bool rounds_down = view.width == view.height * kLong / kShort;
   return fmt::format(
-      "the shorter side is scaled to {} pixels ({}, as by Pillow's Image.resize), then the centre of {} x {} "
-      "pixels is cut out",
-      std::min(view.height, view.width), card.interpolation, card.input_height, card.input_width);
+      "the shorter side is scaled to {} pixels, and the longer one in proportion, rounded {} ({}, as by Pillow's "
+      "Image.resize), then the centre of {} x {} pixels is cut out",
+      view.height, rounds_down ? "down" : "to the nearest number of pixels", card.interpolation, card.input_height,
+      card.input_width);
 }
 
 int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
@@ -141,7 +143,7 @@ void add_export_command(CLI::App& app, CommandLine& line) {
       "models; or ONNX, for ONNX Runtime and others");
   command->add_option("run", arguments->run, "The run's folder")->required();
   arguments->choice.add_options(*command);
-  command->add_option("--output", arguments->output,
+  command->add_option("--output,--out", arguments->output,
                       "The file; RUN-CHECKPOINT.safetensors (or .onnx) in the current folder without it");
   add_choice(*command, "--format", arguments->format,
              {{"safetensors", ExportFormat::kSafetensors}, {"onnx", ExportFormat::kOnnx}}, "safetensors, or onnx");

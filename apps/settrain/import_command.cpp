@@ -56,7 +56,7 @@ void add_import_command(CLI::App& app, CommandLine& line) {
                                       "Shows the contents of a weight file, safetensors or PyTorch, and converts it");
   command->add_option("file", arguments->file, "The file; no code in it is run")->required();
   command->add_option("--key", arguments->key, "The key below which the model's tensors lie, as model.pretrained_key");
-  command->add_option("--output", arguments->output,
+  command->add_option("--output,--out", arguments->output,
                       "A safetensors file to write the model's tensors to, by the names that model.pretrained knows");
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the output where it is there");
 }

@@ -89,11 +89,11 @@ StarterCost choose_cost(const CommandLine& line, const TrialFile& file, at::Devi
 int init_folder(const CommandLine& line, InitArguments arguments) {
   SplitRequest& request = arguments.request;
   const fs::path out = arguments.to;
-  request.out = out / "lists";
   const std::string name = starter_name(request.folder);
+  request.out = out / "lists" / name;
   const fs::path file = (out / (name + ".yaml")).lexically_normal();
-  check_out(request);
   if (fs::exists(file)) refuse_existing(file, request.overwrite);  // its folder is made with the lists
+  check_out(request);
   const at::Device device = find_device(line.device);
   catch_interrupts();
 
@@ -138,7 +138,7 @@ void add_init_command(CLI::App& app, CommandLine& line) {
       ->option_text("FOLDER")
       ->required()
       ->check(not_empty("folder"));
-  command->add_option("--to", arguments->to, "The folder for lists/ and the config")
+  command->add_option("--to", arguments->to, "The folder for the config NAME.yaml and the lists, lists/NAME")
       ->capture_default_str()
       ->check(not_empty("folder"));
   command->add_option("--minutes", arguments->minutes, "The time that training may take on this machine, about")
@@ -150,7 +150,7 @@ void add_init_command(CLI::App& app, CommandLine& line) {
   command->add_flag("--without-reading", arguments->without_reading,
                     "Does not read every image first; training then skips those that cannot be read");
   add_integer(*command, "--workers", arguments->workers, 1, 256, "Threads that read images");
-  command->add_flag("--overwrite", request.overwrite, "Replaces lists and config that are there");
+  command->add_flag("--overwrite", request.overwrite, "Replaces a config and lists of that name");
   add_device_option(*command, line);
 }
 

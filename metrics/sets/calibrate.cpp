@@ -208,6 +208,21 @@ void note_infinite(CalibratedRule& calibrated) {
   }
 }
 
+void calibrate_average(CalibratedRule& calibrated, const at::Tensor& rows) {
+  constexpr double kMostBeyond = 1.05;  // times the size that was asked for
+  const at::Tensor p = probabilities_of(rows, calibrated.probability);
+  const double threshold = average_k_thresholds(p, std::array{calibrated.rule.level}, Ties::kKeepAll)[0];
+  calibrated.thresholds = {threshold};
+  const double size =
+      returned_classes(p, threshold, Ties::kKeepAll).sum().item<double>() / static_cast<double>(rows.size(0));
+  if (size > kMostBeyond * calibrated.rule.level) {
+    calibrated.notes.push_back(fmt::format(
+        "many classes tie with the threshold, so that the sets of the calibration images have {:.2f} classes "
+        "on average instead of {:g}",
+        size, calibrated.rule.level));
+  }
+}
+
 }  // namespace
 
 CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at::Tensor& scores,
@@ -246,8 +261,7 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   }
   switch (rule.kind) {
     case SetRule::Kind::kAverage:
-      calibrated.thresholds = {
-          average_k_thresholds(probabilities_of(rows, facts.probability), std::array{rule.level}, Ties::kKeepAll)[0]};
+      calibrate_average(calibrated, rows);
       break;
     case SetRule::Kind::kAverageError:
       calibrated.thresholds = {average_error_threshold(label_scores(calibrated, rows, row_labels), rule.level)};

@@ -41,8 +41,11 @@ double sum_of(int64_t count, const Value& value) {
 /// Near the least exponent of a double that is not 0, about -708.
 inline constexpr double kLeastExponent = -600;
 
+/// Probabilities below it are those of tail_exponential(). It is above exp(kLeastExponent), so that both agree there.
+inline constexpr double kTailProbability = 1e-259;
+
 /// exp(x) for x <= 0, and not 0 for differences of float32 scores: below kLeastExponent it falls only as 1 / |x| does.
-/// So it still orders the classes whose probabilities would be 0, and it is too small to change a sum with any other.
+/// So log-probabilities keep their order, also between images, and it is too small to change a sum with any other.
 inline double tail_exponential(double x) {
   return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
 }
@@ -81,13 +84,12 @@ inline double smallest_of(const double* values, int64_t count) {
 
 /// Gives probabilities that are 0, or nearly, those of tail_exponential().
 inline void extend_tail(const double* scores, int64_t classes, ProbabilityKind kind, double* p) {
-  constexpr double kTail = 1e-259;  // above exp(kLeastExponent)
-  if (smallest_of(p, classes) >= kTail) return;
+  if (smallest_of(p, classes) >= kTailProbability) return;
   const int64_t largest = std::max_element(scores, scores + classes) - scores;
-  const bool is_softmax = kind == ProbabilityKind::kSoftmax;
+  // A softmax has the logarithms scores[c] - normaliser.
+  const double normaliser = kind == ProbabilityKind::kSoftmax ? scores[largest] - std::log(p[largest]) : 0;
   for (int64_t c = 0; c < classes; ++c) {
-    if (p[c] >= kTail) continue;
-    p[c] = is_softmax ? tail_exponential(scores[c] - scores[largest]) * p[largest] : tail_exponential(scores[c]);
+    if (p[c] < kTailProbability) p[c] = tail_exponential(scores[c] - normaliser);
   }
 }
 

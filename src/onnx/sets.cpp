@@ -47,7 +47,10 @@ Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, Prob
   const std::string others = graph.add("ScatterElements", {powers, largest[1], zero}, {{"axis", int64_t{1}}});
   const std::string behind = graph.add("ReduceSum", {others, graph.constant(std::vector<int64_t>{1})});
   const std::string sum = graph.add("Add", {behind, graph.constant(1.0)});
-  return {graph.add("Div", {powers, sum}), graph.add("Div", {behind, sum})};
+  const std::string logs = graph.add("Sub", {graph.add("Sub", {exact, largest[0]}), graph.add("Log", {sum})});
+  const std::string p = graph.add("Div", {powers, sum});
+  const std::string is_tail = graph.add("Less", {p, graph.constant(kTailProbability)});
+  return {graph.add("Where", {is_tail, tail_exponential(graph, logs), p}), graph.add("Div", {behind, sum})};
 }
 
 /// The classes of each image from the largest score, ties to the lower class.

@@ -192,7 +192,7 @@ JudgedSets judged_sets(const AnswerOptions& rule, const SplitScores& split, cons
     const size_t place = chosen(rule.average_k.average_k, rule.select, average_k_name);
     const AverageKValues compared = average_k_values(rule.average_k, split, context);
     sets.name = average_k_name(rule.average_k.average_k[place]);
-    sets.threshold = compared.lambdas[place];
+    sets.threshold = compared.shown(compared.lambdas[place]);
     sets.in_set = returned_classes(compared.values, compared.lambdas[place], compared.ties);
     return sets;
   }

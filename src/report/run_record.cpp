@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "metrics/entries.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/config/interpolate.h"
 #include "src/config/value.h"
 #include "src/core/error.h"
@@ -114,6 +115,16 @@ ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epo
   return curves;
 }
 
+// Whether the checkpoint has other weights by now than those that were calibrated. Early versions did not record these.
+bool is_of_other_weights(const ordered_json& calibration, const std::filesystem::path& checkpoint) {
+  if (!calibration.contains("checkpoint_sha256") || !std::filesystem::exists(checkpoint)) return false;
+  try {
+    return load_checkpoint(checkpoint).text("sha256") != calibration["checkpoint_sha256"];
+  } catch (const RunError&) {  // a damaged one
+    return true;
+  }
+}
+
 ordered_json run_json(const ComparedRun& run, const std::string& setting, const Names& curves, ordered_json& notes) {
   const RunFolder folder = RunFolder::open_existing(run.folder);
   const bool is_finished = !run.checkpoints.empty();
@@ -132,6 +143,13 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
     ordered_json calibration = damaged_is_null(file);
     if (!calibration.is_object() || !calibration.contains("rules")) {
       notes.push_back(fmt::format("'{}' is damaged, so what was calibrated is not shown.", file.string()));
+      continue;
+    }
+    if (is_of_other_weights(calibration, folder.checkpoint(checkpoint.name))) {
+      notes.push_back(
+          fmt::format("The sets in '{}' were calibrated for other weights than {} has by now, and are not shown. "
+                      "`settrain calibrate` does it anew.",
+                      file.string(), checkpoint.name));
       continue;
     }
     calibration["checkpoint"] = checkpoint.name;

@@ -235,7 +235,12 @@ class ModelService {
       query.remove_prefix(std::min(query.size(), part.size() + 1));
       const std::string_view kind = part.substr(0, part.find('=')),
                              name = part.substr(std::min(part.size(), kind.size() + 1));
-      if (kind != "prior" && kind != "only") continue;
+      if (part.empty()) continue;
+      if (kind != "prior" && kind != "only") {
+        throw HttpError(400, fmt::format("the address has {}, and a request names a place at most, prior=NAME or "
+                                         "only=NAME; GET /model says by which rules `serve` answers",
+                                         in_quotes(part)));
+      }
       if (found) throw HttpError(400, "a request has one place: prior=NAME or only=NAME");
       for (size_t i = 0; i < places_.size(); ++i) {
         if (places_[i].kind == kind && places_[i].name == name) found = &at_place_[i];

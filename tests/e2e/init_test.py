@@ -27,7 +27,7 @@ class Init(ProgramTest):
         self.assertIn("'weights' has no weights of a trained network, so resnet20 is trained from nothing", done.stderr)
         self.assertIn("need 9 calibration images: there are 9", done.stdout)
         config = (self.folder / "my_trees.yaml").read_text()
-        for line in ("name: resnet20", "input_size: 32", "loss: {name: logit_adjusted}", "select: [val/macro_top1]", "num_classes: 3", 'train: "../lists/train.txt"'):
+        for line in ("name: resnet20", "input_size: 32", "loss: {name: logit_adjusted}", "select: [val/macro_top1]", "num_classes: 3", 'train: "../lists/my_trees/train.txt"'):
             self.assertIn(line, config)
         keys = [line for line in config.splitlines() if ":" in line and not line.startswith("#") and not line.endswith(":")]
         self.assertEqual([line for line in keys if " # " not in line], [])
@@ -57,6 +57,17 @@ class Init(ProgramTest):
         self.assertEqual((self.folder / "out/my_trees.yaml").read_text(), before)
         self.init("--to", "out", "--overwrite", "--without-reading")
         self.assertIn("on_bad_image: skip", (self.folder / "out/my_trees.yaml").read_text())
+
+    def test_two_folders_in_one_place(self):
+        (self.folder / "birds").symlink_to("my trees")
+        self.init()
+        lists = {file.name: file.read_bytes() for file in (self.folder / "lists/my_trees").iterdir()}
+        self.run_program("init", "birds", "--device", "cpu", "--minutes", "0.1", "--seed", "5")
+        self.run_program("init", "birds", "--device", "cpu", "--minutes", "0.1", "--overwrite")
+        self.assertEqual({file.name: file.read_bytes() for file in (self.folder / "lists/my_trees").iterdir()}, lists)
+        self.assertIn("lists/birds/train.txt", (self.folder / "birds.yaml").read_text())
+        # A config may have been edited: --overwrite is not advised for the lists' sake.
+        self.assertIn("'birds.yaml' is there already", self.run_program("init", "birds", "--device", "cpu", expect=1).stderr)
 
     def test_mistakes(self):
         self.assertIn("nowhere", self.run_program("init", "nowhere", expect=1).stderr)

@@ -82,6 +82,12 @@ class Report(ProgramTest):
         self.assertEqual([rule["rule"] for rule in calibration["rules"]], ["top:2", "conformal:lac:0.2"])
         self.assertEqual([len(rule["by_alpha"]) for rule in calibration["rules"]], [0, 8])
         self.assertEqual(len(calibration["rules"][1]["quality"]["class_coverage"]), len(calibration["train_counts"]))
+        # A calibration of other weights than the checkpoint has by now is not shown as its own.
+        file = next((self.folder / run).glob("calibration-best-val-top1.json"))
+        file.write_text(json.dumps({**json.loads(file.read_text()), "checkpoint_sha256": "0" * 64}))
+        data = self.report(f"{run}/report.html", run, "--no-examples")[0]
+        self.assertEqual(data["runs"][0]["calibrations"], [])
+        self.assertRegex(data["notes"][0], "calibrated for other weights than best-val-top1 has by now")
 
     def test_accuracy_by_organ(self):
         self.write("names.json", json.dumps({"7": "Acer rubrum", "9": "Tilia cordata"}))

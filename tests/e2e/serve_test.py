@@ -121,11 +121,11 @@ class Serve(ServingTest):
         self.assertEqual([(place["kind"], place["name"]) for place in places], [("prior", "alps"), ("only", "flora")])
         self.assertIn("at the place", places[0]["rules"][0]["guarantee"])
         photograph = (self.folder / PHOTOGRAPHS[0]).read_bytes()
-        for query, sets in (("prior=alps", expected["alps"]), ("only=flora", expected["flora.txt"]), ("x=1", plain), ("", plain)):
+        for query, sets in (("prior=alps", expected["alps"]), ("only=flora", expected["flora.txt"]), ("", plain), ("&", plain)):
             status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
             self.assertEqual(status, 200)
             self.assert_same_sets(answer["sets"], sets)
-        for query in ("prior=flora", "only=", "prior", "prior=alps&only=flora", "prior=%00"):
+        for query in ("prior=flora", "only=", "prior", "prior=alps&only=flora", "prior=%00", "rule=top:1", "only=flora&x"):
             status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
             self.assertEqual([status, list(answer)], [400, ["error"]])
 

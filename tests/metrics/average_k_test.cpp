@@ -48,6 +48,70 @@ TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 a
   }
 }
 
+TEST_CASE("sets hold K classes on average where float64 has probabilities of 0 and 1") {
+  // The oracle has no underflow: log-probabilities, and a sigmoid's logits, order as probabilities do.
+  for (const auto score : {AverageKScore::kSoftmax, AverageKScore::kSigmoid}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      SplitScores split = test::random_split(3, 400, 20, dtype);
+      split.scores.mul_(4000);
+      split.scores.select(1, 3).copy_(split.scores.select(1, 4) - 0.5);  // two probabilities that are neither 0 nor 1
+      const AverageKOptions options{.average_k = {2, 5, 12.5},
+                                    .average_k_score = score,
+                                    .average_k_ties = Ties::kKeepAll,
+                                    .threshold_from = "same"};
+      const AverageKValues got = average_k_values(options, split, {});
+      const at::Tensor exact = split.scores.to(at::kDouble);
+      const at::Tensor order = score == AverageKScore::kSoftmax ? at::log_softmax(exact, 1) : exact;
+      const std::vector<double> expected = average_k_thresholds(order, options.average_k, Ties::kKeepAll);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        CAPTURE(static_cast<int>(score), dtype, options.average_k[i]);
+        CHECK(returned_classes(got.values, got.lambdas[i], got.ties)
+                  .equal(returned_classes(order, expected[i], Ties::kKeepAll)));
+        CHECK(got.shown(got.lambdas[i]) >= 0);
+        CHECK(got.shown(got.lambdas[i]) <= 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("the threshold of other images is the mean of two probabilities, however small they are") {
+  // Log-probabilities of about 0, -700 and -900: the threshold of K = 2 is the logarithm of their mean, -700 - log 2.
+  const at::Tensor others = at::tensor({0., -700., -900.}, at::kDouble).view({1, 3});
+  const SplitScores split{at::tensor({0., -700.6, -700.8}, at::kDouble).view({1, 3}), at::zeros(1, at::kLong)};
+  MetricContext context;
+  context.threshold_scores = &others;
+  const AverageKValues got = average_k_values({.average_k = {2, 0.5},
+                                               .average_k_score = AverageKScore::kSoftmax,
+                                               .average_k_ties = Ties::kKeepAll,
+                                               .threshold_from = "val"},
+                                              split, context);
+  CHECK(set_sizes(got.values, got.lambdas, got.ties).select(0, 0).item<int64_t>() == 2);
+  CHECK(got.lambdas[0] == Approx(-700 - std::log(2.0)).epsilon(1e-12));
+  CHECK(std::isinf(got.shown(got.lambdas[1])));  // K = 1/2 of one image returns nothing
+
+  // And at the other end: 1 - p of exp(-50) and exp(-60).
+  const at::Tensor sure = at::tensor({50., 60.}, at::kDouble).view({1, 2});
+  const SplitScores sigmoids{at::tensor({50.6, 50.8}, at::kDouble).view({1, 2}), at::zeros(1, at::kLong)};
+  context.threshold_scores = &sure;
+  const AverageKValues large = average_k_values({.average_k = {1},
+                                                 .average_k_score = AverageKScore::kSigmoid,
+                                                 .average_k_ties = Ties::kKeepAll,
+                                                 .threshold_from = "val"},
+                                                sigmoids, context);
+  CHECK(set_sizes(large.values, large.lambdas, large.ties).item<int64_t>() == 1);
+}
+
+TEST_CASE("equal scores of a sure image tie") {
+  SplitScores split{at::tensor({5000., 5000., 0., 0., 0., -9000., -9000., -9000.}, at::kFloat).view({2, 4}),
+                    at::zeros(2, at::kLong)};
+  const AverageKValues got = average_k_values({.average_k = {1, 1.5, 2.5},
+                                               .average_k_score = AverageKScore::kSoftmax,
+                                               .average_k_ties = Ties::kKeepAll,
+                                               .threshold_from = "same"},
+                                              split, {});
+  CHECK(set_sizes(got.values, got.lambdas, got.ties).equal(at::tensor({2, 1, 2, 1, 4, 1}, at::kLong).view({3, 2})));
+}
+
 TEST_CASE("average-K names show whole and fractional K") {
   CHECK(average_k_name(2) == "avg2");
   CHECK(average_k_name(2.5) == "avg2.5");

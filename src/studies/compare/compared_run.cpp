@@ -69,7 +69,7 @@ std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vect
   }
   if (!unfinished.empty()) {
     throw RunError("runs without results yet (no results.json):" + unfinished +
-                   "\nFinish them (settrain --resume RUN), or leave them out");
+                   "\nFinish them (settrain --resume RUN), or name only the others (of a sweep: folders in it)");
   }
   std::vector<ComparedRun> runs;
   for (const fs::path& folder : folders) {

@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "metrics/sets/calibrate.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -50,6 +52,19 @@ TEST_CASE("classes come in descending order, ties by their number") {
       }
     }
   }
+}
+
+TEST_CASE("probabilities that float64 has not keep the order of their logarithms, between images too") {
+  // The first image is sure of one class, the second one is torn between two: log-probabilities of -1000, -900 and,
+  // with log(1/2), -900.69, -700.69.
+  const at::Tensor scores = at::tensor({0., -1000., -900., -5000., 0., 0., -900., -700.}, at::kDouble).view({2, 4});
+  const at::Tensor p = probabilities_of(scores, ProbabilityKind::kSoftmax);
+  CHECK(p[0][3].item<double>() > 0);
+  CHECK(p[0][3].item<double>() < p[0][1].item<double>());
+  CHECK(p[0][1].item<double>() < p[1][2].item<double>());
+  CHECK(p[1][2].item<double>() < p[0][2].item<double>());
+  CHECK(p[0][2].item<double>() < p[1][3].item<double>());
+  CHECK(p[1][3].item<double>() == tail_exponential(-700 - std::log(2.0)));
 }
 
 TEST_CASE("a row far from its sample is sorted too") {
