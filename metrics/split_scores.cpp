@@ -42,7 +42,7 @@ void check_finite(std::string_view name, const at::Tensor& scores) {
   const int64_t sample = first / scores.size(1), category = first % scores.size(1);
   throw NumericalError(
       fmt::format("{}: the score of sample {} (its position in the split, from 0) for class {} is {}. The model "
-                  "has diverged: evaluate an earlier checkpoint, or train with a smaller learning rate",
+                  "has diverged: train with a smaller learning rate, or evaluate an earlier checkpoint",
                   name, sample, category, scores[sample][category].item<double>()));
 }
 

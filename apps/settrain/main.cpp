@@ -65,6 +65,22 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   }
 }
 
+// Names the first unknown option and the nearest one that the chosen command has; empty where all are known. CLI11
+// names them in reverse order, with their values.
+std::string unknown_option(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& argument : app.remaining(/*recurse=*/true)) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name.starts_with("--") && name != "--") return "there is no option " + name + did_you_mean(name, known);
+  }
+  return "";
+}
+
 // Refuses a path that begins with ~, which the shell replaces neither in quotes nor in --out=~/sets.csv, or with $HOME
 // in quotes. Only a file that is there by that very name may be meant.
 void refuse_shell_paths(const CLI::App& command) {
@@ -154,7 +170,8 @@ int run_command_line(int argc, char** argv) {
     for (auto chosen = failed->get_subcommands(); !chosen.empty(); chosen = chosen.back()->get_subcommands()) {
       command += " " + chosen.back()->get_name();
     }
-    return fmt::format("{}\nRun `{} --help` for what it takes.\n", problem.what(), command);
+    const std::string unknown = unknown_option(*failed);
+    return fmt::format("{}\nRun `{} --help` for what it takes.\n", unknown.empty() ? problem.what() : unknown, command);
   });
   for (const auto add :
        {add_init_command,    add_train_command,  add_eval_command,      add_sweep_command,  add_table_command,

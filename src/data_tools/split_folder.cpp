@@ -332,10 +332,10 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
   }
   for (const std::string& unread : unread_texts(split.unread)) text += "left out: " + unread + '\n';
   if (split.read > 0) {
-    text +=
-        fmt::format("read: all {} images; {}\n", format_count(split.read),
-                    split.unreadable.empty() ? "each can be read"
-                                             : fmt::format("{} cannot", format_count(std::ssize(split.unreadable))));
+    text += fmt::format("read: all {} images; {}\n", format_count(split.read),
+                        split.unreadable.empty()
+                            ? "each can be read"
+                            : fmt::format("{} cannot be read", format_count(std::ssize(split.unreadable))));
   } else if (split.empty > 0) {
     text += fmt::format(
         "empty: {} of the images {} 0 bytes; the first is '{}'. Training refuses them, or skips them with "

@@ -218,7 +218,12 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
   std::vector<SplitResult> results;
   for (const std::string& name : splits) {
     const SplitScores* calibration = scored.calibration_for(name);
-    results.push_back({name, run.evaluator->evaluate(scored.of(name), thresholds, calibration)});
+    const SplitScores& scores = scored.of(name);
+    try {
+      results.push_back({name, run.evaluator->evaluate(scores, thresholds, calibration)});
+    } catch (const NumericalError& problem) {
+      throw NumericalError(fmt::format("the split {}: {}", name, problem.what()));
+    }
   }
   gather_skipped_images(*run.group, *run.loader.skipped);
   return results;

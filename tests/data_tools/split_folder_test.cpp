@@ -146,7 +146,7 @@ TEST_CASE("images that cannot be read are left out where every image is read") {
   REQUIRE(split.unreadable.size() == 1);
   CHECK(split.unreadable[0].classes == "oak");
   CHECK_THAT(describe_split({}, split), Contains("unreadable, class oak: '" + (folder / "oak/3.png").string() + "'") &&
-                                            Contains("read: all 16 images; 1 cannot"));
+                                            Contains("read: all 16 images; 1 cannot be read"));
   for (int i = 0; i < 8; ++i) folder.write(fmt::format("ash/{}.png", i), std::string("no image"));
   CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4, 1),
                     Contains("9 images cannot be read") && Contains("ash/0.png"));

@@ -170,6 +170,15 @@ class CommandLine(ProgramTest):
         self.assertIn("optimizer.lr", self.run_program("config", "keys").stdout)
         self.assertIn("loss", self.run_program("config", "docs").stdout)
 
+    def test_unknown_options(self):
+        for arguments, text in (
+            (("export", "runs/none", "--outt", "m.onnx"), "there is no option --outt, did you mean '--out'"),
+            (("--confg", "quickstart.yaml"), "there is no option --confg, did you mean '--config'"),
+            (("data", "stats", "quickstart.yaml", "--zzzzzzzz=3"), "there is no option --zzzzzzzz\nRun `settrain data stats --help`"),
+        ):
+            self.assertIn(text, self.run_program(*arguments, expect=2).stderr)
+        self.assertIn("not expected: more", self.run_program("config", "show", "quickstart.yaml", "more", expect=2).stderr)
+
     def test_lists(self):
         for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k"),
                            ("optimizers", "adamw")):

@@ -46,7 +46,7 @@ class Split(ProgramTest):
         (self.folder / "trees/beech/0.png").write_bytes(b"<html>")
         out = self.run_program("data", "split", "trees", "--to", "lists", "--verify", "--min-images", 3).stdout
         self.assertIn("unreadable, class beech: 'trees/beech/0.png'", out)
-        self.assertIn("read: all 27 images; 1 cannot", out)
+        self.assertIn("read: all 27 images; 1 cannot be read", out)
         listed = [line for part in ("train", "val", "calibration", "test") for line in self.lines(f"{part}.txt")]
         self.assertEqual(len(listed), 26)
         self.assertNotIn("beech/0.png 1", listed)
