@@ -1,5 +1,6 @@
 // Average-K accuracy: sets may differ in size as long as they hold K classes on average.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/sigmoid.h>
@@ -26,16 +27,22 @@ at::Tensor probabilities_of(const at::Tensor& logits, AverageKScore score) {
   return score == AverageKScore::kSoftmax ? at::softmax(logits, 1) : at::sigmoid(logits);
 }
 
-/// log(p) - log(1 - p) of these probabilities in float64, which orders those that would round to 0 or 1, too. Of a
-/// softmax they are s_c - log(sum over the other classes j of exp(s_j)).
+/// log(p) - log(1 - p) for each probability p, in float64. Log-odds differ where probabilities round to 0 or 1. For
+/// softmax, this is s_c - log(sum of exp(s_j) over the other classes j).
 at::Tensor log_odds_of(const at::Tensor& scaled, AverageKScore score) {
-  const at::Tensor logits = scaled.to(at::kDouble);
-  if (score == AverageKScore::kSigmoid) return logits;
-  const at::Tensor p = at::softmax(logits, 1);
-  const auto [largest, place] = logits.max(1, /*keepdim=*/true);
-  const at::Tensor others = logits.scatter(1, place, -std::numeric_limits<double>::infinity());
-  const at::Tensor above_half = logits - at::logsumexp(others, {1}, /*keepdim=*/true);  // it is the largest
-  return at::where(p.gt(0.5), above_half, at::log_softmax(logits, 1) - p.neg().log1p());
+  if (score == AverageKScore::kSigmoid) return scaled.to(at::kDouble);
+  constexpr int64_t kRows = 4096;  // at a time, since a row takes memory for eight
+  const at::Tensor odds = at::empty(scaled.sizes(), scaled.options().dtype(at::kDouble));
+  for (int64_t first = 0; first < scaled.size(0); first += kRows) {
+    const int64_t rows = std::min(kRows, scaled.size(0) - first);
+    const at::Tensor exact = scaled.narrow(0, first, rows).to(at::kDouble);
+    const auto [largest, place] = exact.max(1, /*keepdim=*/true);
+    const at::Tensor logits = exact - largest, p = at::softmax(logits, 1);
+    const at::Tensor others = logits.scatter(1, place, -std::numeric_limits<double>::infinity());
+    const at::Tensor above_half = logits - at::logsumexp(others, {1}, /*keepdim=*/true);  // only the largest is
+    odds.narrow(0, first, rows).copy_(at::where(p.gt(0.5), above_half, at::log_softmax(logits, 1) - p.neg().log1p()));
+  }
+  return odds;
 }
 
 /// log(1 / (1 + exp(-x))).
@@ -223,7 +230,8 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
   const bool ties = std::ranges::any_of(result.lambdas, [](double lambda) {
     return (lambda >= 0 && lambda < kSmallestFloat) || (lambda > 1 - kFloatRounding && std::isfinite(lambda));
   });
-  if (!ties || split.scores.size(1) == 1) return result;
+  const bool is_certain = score == AverageKScore::kSoftmax && split.scores.size(1) == 1;  // infinite log-odds
+  if (!ties || is_certain) return result;
   return decided(true, [&](const at::Tensor& scores) { return log_odds_of(scaled(scores), score); });
 }
 

@@ -153,8 +153,8 @@ std::vector<double> select_on_device(const at::Tensor& values, std::span<const i
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double threshold_between(double upper, double lower, double middle, Ties ties) {
-  if (ties == Ties::kKeepAll) return middle > lower ? middle : upper;
-  return middle < upper ? middle : lower;
+  if (ties == Ties::kKeepAll) return middle > lower && middle <= upper ? middle : upper;
+  return middle < upper && middle >= lower ? middle : lower;
 }
 
 /// The smallest number of type T that is returned: a float32 tensor compared with a float64 lambda would round lambda.

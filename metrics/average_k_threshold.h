@@ -35,7 +35,8 @@ enum class Ties {
 ///
 /// Two neighbouring floating-point numbers have no number between them: there lambda is the one that keeps exactly m
 /// values. `values` [samples, classes] float32 or float64; a midpoint is taken in float64.
-/// `middle`: another mean of the two, the larger one first; null for the midpoint.
+/// `middle(upper, lower)` replaces the midpoint, unless it is null. Where rounding takes it out of [lower, upper], it
+/// counts as no number between them.
 std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties,
                                          double (*middle)(double upper, double lower) = nullptr);
 

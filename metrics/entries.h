@@ -95,8 +95,8 @@ struct AverageKValues {
   double shown(double lambda) const;
 };
 
-/// Where a threshold would lie at a probability of 0 or 1, among many that float32 or float64 rounds to the same
-/// number, log-odds are compared in place of probabilities. These are the sets of eq. 5.16-5.17 in exact arithmetic.
+/// Compares log-odds if a threshold lies at a probability of 0 or 1, because rounding makes many probabilities equal
+/// there. The sets are then those of eq. 5.16-5.17 in exact arithmetic.
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split, const MetricContext& context);
 
 }  // namespace settrain

@@ -80,7 +80,7 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
 
 // A sentence for programs that make the input: how evaluation resizes and crops.
 std::string preprocessing_of(const TrainedModel& model) {
-  constexpr int64_t kShort = 4000, kLong = 5999;  // an image whose longer side is scaled to just below a whole number
+  constexpr int64_t kShort = 40000, kLong = 79999;  // an image whose longer side is scaled to just below a whole number
   const ModelCard& card = model.card;
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, ViewUse::kEvaluation);
   const View view = pipeline.views_of(kShort, kLong, 0, 0).at(0);

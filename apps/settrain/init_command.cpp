@@ -92,7 +92,7 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   const std::string name = starter_name(request.folder);
   request.out = out / "lists" / name;
   const fs::path file = (out / (name + ".yaml")).lexically_normal();
-  if (fs::exists(file)) refuse_existing(file, request.overwrite);  // its folder is made with the lists
+  if (fs::exists(file)) refuse_existing(file, request.overwrite);  // else write_split() makes its folder
   check_out(request);
   const at::Device device = find_device(line.device);
   catch_interrupts();

@@ -67,16 +67,23 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
 
 // Names the first unknown option and the nearest one that the chosen command has; empty where all are known. CLI11
 // names them in reverse order, with their values.
-std::string unknown_option(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+std::string unknown_option(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> known;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const CLI::App* command = &app; command;) {
+    for (const CLI::Option* option : command->get_options()) {
+      known.insert(known.end(), option->get_lnames().begin(), option->get_lnames().end());
+    }
+    const auto chosen = command->get_subcommands();
+    command = chosen.empty() ? nullptr : chosen.back();
   }
-  for (const std::string& argument : app.remaining(/*recurse=*/true)) {
-    const std::string name = argument.substr(0, argument.find('='));
-    if (name.starts_with("--") && name != "--") return "there is no option " + name + did_you_mean(name, known);
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  for (size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string option = arguments[i].substr(0, arguments[i].find('='));
+    const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
+    const std::string name = option.substr(dashes);
+    const bool is_option = dashes > 0 && !name.empty() && name.find_first_of("0123456789.") != 0;
+    if (is_option && std::ranges::find(unknown, arguments[i]) != unknown.end())
+      return "there is no option " + option + did_you_mean(name, known, "--");
   }
   return "";
 }
@@ -165,12 +172,12 @@ int run_command_line(int argc, char** argv) {
   CLI::App app(kDescription, "settrain");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& problem) {
+  app.failure_message([&line](const CLI::App* failed, const CLI::Error& problem) {
     std::string command = failed->get_name();
     for (auto chosen = failed->get_subcommands(); !chosen.empty(); chosen = chosen.back()->get_subcommands()) {
       command += " " + chosen.back()->get_name();
     }
-    const std::string unknown = unknown_option(*failed);
+    const std::string unknown = unknown_option(*failed, line.arguments);
     return fmt::format("{}\nRun `{} --help` for what it takes.\n", unknown.empty() ? problem.what() : unknown, command);
   });
   for (const auto add :

@@ -208,6 +208,7 @@ void note_infinite(CalibratedRule& calibrated) {
   }
 }
 
+// Adds a note where ties make the sets larger than was asked for.
 void calibrate_average(CalibratedRule& calibrated, const at::Tensor& rows) {
   constexpr double kMostBeyond = 1.05;  // times the size that was asked for
   const at::Tensor p = probabilities_of(rows, calibrated.probability);

@@ -41,11 +41,13 @@ double sum_of(int64_t count, const Value& value) {
 /// Near the least exponent of a double that is not 0, about -708.
 inline constexpr double kLeastExponent = -600;
 
-/// Probabilities below it are those of tail_exponential(). It is above exp(kLeastExponent), so that both agree there.
+/// Probabilities below it are those of tail_exponential(). It is above exp(kLeastExponent), so that both agree there
+/// but for rounding.
 inline constexpr double kTailProbability = 1e-259;
 
 /// exp(x) for x <= 0, and not 0 for differences of float32 scores: below kLeastExponent it falls only as 1 / |x| does.
-/// So log-probabilities keep their order, also between images, and it is too small to change a sum with any other.
+/// So probabilities keep the order of their logarithms, also between images, and those below exp(kLeastExponent) are
+/// too small to change a sum with any other.
 inline double tail_exponential(double x) {
   return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
 }
@@ -86,10 +88,11 @@ inline double smallest_of(const double* values, int64_t count) {
 inline void extend_tail(const double* scores, int64_t classes, ProbabilityKind kind, double* p) {
   if (smallest_of(p, classes) >= kTailProbability) return;
   const int64_t largest = std::max_element(scores, scores + classes) - scores;
-  // A softmax has the logarithms scores[c] - normaliser.
-  const double normaliser = kind == ProbabilityKind::kSoftmax ? scores[largest] - std::log(p[largest]) : 0;
+  const bool is_softmax = kind == ProbabilityKind::kSoftmax;
+  const double log_largest = std::log(p[largest]);
   for (int64_t c = 0; c < classes; ++c) {
-    if (p[c] < kTailProbability) p[c] = tail_exponential(scores[c] - normaliser);
+    if (p[c] >= kTailProbability) continue;
+    p[c] = tail_exponential(is_softmax ? scores[c] - scores[largest] + log_largest : scores[c]);
   }
 }
 

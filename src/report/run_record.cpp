@@ -4,15 +4,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "metrics/entries.h"
-#include "src/checkpoint/checkpoint.h"
 #include "src/config/interpolate.h"
 #include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
 #include "src/core/metric_name.h"
+#include "src/formats/input_file.h"
+#include "src/formats/safetensors.h"
 #include "src/report/report_parts.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
@@ -115,13 +117,17 @@ ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epo
   return curves;
 }
 
-// Whether the checkpoint has other weights by now than those that were calibrated. Early versions did not record these.
-bool is_of_other_weights(const ordered_json& calibration, const std::filesystem::path& checkpoint) {
-  if (!calibration.contains("checkpoint_sha256") || !std::filesystem::exists(checkpoint)) return false;
+// Why the numbers of a calibration are not shown: the checkpoint has other weights by now, or cannot be read. Empty
+// where they are shown. Early versions did not record the weights.
+std::string why_outdated(const ordered_json& calibration, const std::filesystem::path& checkpoint) {
+  if (!calibration.contains("checkpoint_sha256") || !std::filesystem::exists(checkpoint)) return "";
   try {
-    return load_checkpoint(checkpoint).text("sha256") != calibration["checkpoint_sha256"];
-  } catch (const RunError&) {  // a damaged one
-    return true;
+    const auto metadata = safetensors_contents(InputFile(checkpoint)).metadata;
+    const auto found = metadata.find("sha256");
+    const bool is_same = found != metadata.end() && found->second == calibration["checkpoint_sha256"];
+    return is_same ? "" : "the checkpoint has other weights than were calibrated; run `settrain calibrate` again";
+  } catch (const RunError& problem) {
+    return problem.what();
   }
 }
 
@@ -145,11 +151,8 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
       notes.push_back(fmt::format("'{}' is damaged, so what was calibrated is not shown.", file.string()));
       continue;
     }
-    if (is_of_other_weights(calibration, folder.checkpoint(checkpoint.name))) {
-      notes.push_back(
-          fmt::format("The sets in '{}' were calibrated for other weights than {} has by now, and are not shown. "
-                      "`settrain calibrate` does it anew.",
-                      file.string(), checkpoint.name));
+    if (const std::string why = why_outdated(calibration, folder.checkpoint(checkpoint.name)); !why.empty()) {
+      notes.push_back(fmt::format("'{}' is not shown: {}", file.string(), why));
       continue;
     }
     calibration["checkpoint"] = checkpoint.name;

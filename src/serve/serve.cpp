@@ -237,9 +237,10 @@ class ModelService {
                              name = part.substr(std::min(part.size(), kind.size() + 1));
       if (part.empty()) continue;
       if (kind != "prior" && kind != "only") {
-        throw HttpError(400, fmt::format("the address has {}, and a request names a place at most, prior=NAME or "
-                                         "only=NAME; GET /model says by which rules `serve` answers",
-                                         in_quotes(part)));
+        throw HttpError(400,
+                        fmt::format("there is no parameter {}: requests may have prior=NAME or only=NAME. Rules are "
+                                    "chosen when `serve` starts; GET /model lists them",
+                                    in_quotes(kind)));
       }
       if (found) throw HttpError(400, "a request has one place: prior=NAME or only=NAME");
       for (size_t i = 0; i < places_.size(); ++i) {

@@ -175,8 +175,14 @@ class CommandLine(ProgramTest):
             (("export", "runs/none", "--outt", "m.onnx"), "there is no option --outt, did you mean '--out'"),
             (("--confg", "quickstart.yaml"), "there is no option --confg, did you mean '--config'"),
             (("data", "stats", "quickstart.yaml", "--zzzzzzzz=3"), "there is no option --zzzzzzzz\nRun `settrain data stats --help`"),
+            (("export", "runs/none", "-outt", "m.onnx"), "there is no option -outt, did you mean '--out'"),
+            (("--versionn",), "there is no option --versionn, did you mean '--version'"),
+            (("export", "runs/none", "--first", "--second", "2"), "there is no option --first"),
+            (("export", "runs/none", "--", "--output"), "not expected: --output"),
+            (("export", "runs/none", "-7"), "not expected: -7"),
         ):
-            self.assertIn(text, self.run_program(*arguments, expect=2).stderr)
+            with self.subTest(arguments=arguments):
+                self.assertIn(text, self.run_program(*arguments, expect=2).stderr)
         self.assertIn("not expected: more", self.run_program("config", "show", "quickstart.yaml", "more", expect=2).stderr)
 
     def test_lists(self):

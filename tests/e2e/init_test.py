@@ -66,8 +66,9 @@ class Init(ProgramTest):
         self.run_program("init", "birds", "--device", "cpu", "--minutes", "0.1", "--overwrite")
         self.assertEqual({file.name: file.read_bytes() for file in (self.folder / "lists/my_trees").iterdir()}, lists)
         self.assertIn("lists/birds/train.txt", (self.folder / "birds.yaml").read_text())
-        # A config may have been edited: --overwrite is not advised for the lists' sake.
-        self.assertIn("'birds.yaml' is there already", self.run_program("init", "birds", "--device", "cpu", expect=1).stderr)
+        self.assertIn("'birds.yaml' is there already; --overwrite replaces it", self.run_program("init", "birds", "--device", "cpu", expect=1).stderr)
+        (self.folder / "birds.yaml").unlink()
+        self.assertIn("'lists/birds' is there already", self.run_program("init", "birds", "--device", "cpu", expect=1).stderr)
 
     def test_mistakes(self):
         self.assertIn("nowhere", self.run_program("init", "nowhere", expect=1).stderr)

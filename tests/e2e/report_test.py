@@ -87,7 +87,7 @@ class Report(ProgramTest):
         file.write_text(json.dumps({**json.loads(file.read_text()), "checkpoint_sha256": "0" * 64}))
         data = self.report(f"{run}/report.html", run, "--no-examples")[0]
         self.assertEqual(data["runs"][0]["calibrations"], [])
-        self.assertRegex(data["notes"][0], "calibrated for other weights than best-val-top1 has by now")
+        self.assertRegex(data["notes"][0], "calibration-best-val-top1.json' is not shown: the checkpoint has other weights")
 
     def test_accuracy_by_organ(self):
         self.write("names.json", json.dumps({"7": "Acer rubrum", "9": "Tilia cordata"}))

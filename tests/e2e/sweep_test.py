@@ -80,20 +80,27 @@ class Sweep(ProgramTest):
             folder, kills, begun = f"killed{jobs}", 0, 0
             command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1", "--dir", folder, "--jobs", jobs]
             for _ in range(100):
+                seen = self.runs_begun(folder)
                 process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                # Every second kill waits for a further run's checkpoint, however slow the machine is.
+                while kills % 2 == 1 and process.poll() is None and self.runs_begun(folder) == seen:
+                    time.sleep(0.01)
                 try:
-                    process.wait(timeout=generator.uniform(0.02, 0.3) * undisturbed if kills < 6 else 120)
+                    process.wait(timeout=generator.uniform(0.02, 0.2) * undisturbed if kills < 6 else 120)
                     break
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                     kills += 1
-                    begun += any((self.folder / folder).glob("*/checkpoints/last.safetensors"))
+                    begun += self.runs_begun(folder) > seen
             self.assertGreater(kills, 2)
             self.assertGreater(begun, 0)
             self.assertEqual(process.returncode, 0)
             self.assertEqual(self.tables(folder), whole)
             self.assertEqual(self.checkpoints(folder), runs)
+
+    def runs_begun(self, folder):
+        return len(list((self.folder / folder).glob("*/checkpoints/last.safetensors")))
 
     def checkpoints(self, folder):
         """What every run's metrics were, but for the clock's."""

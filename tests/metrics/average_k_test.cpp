@@ -87,6 +87,7 @@ TEST_CASE("the threshold of other images is the mean of two probabilities, howev
                                               split, context);
   CHECK(set_sizes(got.values, got.lambdas, got.ties).select(0, 0).item<int64_t>() == 2);
   CHECK(got.lambdas[0] == Approx(-700 - std::log(2.0)).epsilon(1e-12));
+  CHECK(got.shown(got.lambdas[0]) == Approx(std::exp(-700 - std::log(2.0))).epsilon(1e-9));
   CHECK(std::isinf(got.shown(got.lambdas[1])));  // K = 1/2 of one image returns nothing
 
   // And at the other end: 1 - p of exp(-50) and exp(-60).
@@ -101,15 +102,62 @@ TEST_CASE("the threshold of other images is the mean of two probabilities, howev
   CHECK(set_sizes(large.values, large.lambdas, large.ties).item<int64_t>() == 1);
 }
 
-TEST_CASE("equal scores of a sure image tie") {
+AverageKOptions average_k_of(config::Reals ks, AverageKScore score, Ties ties) {
+  return {.average_k = std::move(ks), .average_k_score = score, .average_k_ties = ties, .threshold_from = "same"};
+}
+
+TEST_CASE("equal scores of a sure network tie") {
   SplitScores split{at::tensor({5000., 5000., 0., 0., 0., -9000., -9000., -9000.}, at::kFloat).view({2, 4}),
                     at::zeros(2, at::kLong)};
-  const AverageKValues got = average_k_values({.average_k = {1, 1.5, 2.5},
-                                               .average_k_score = AverageKScore::kSoftmax,
-                                               .average_k_ties = Ties::kKeepAll,
-                                               .threshold_from = "same"},
-                                              split, {});
+  const AverageKValues got =
+      average_k_values(average_k_of({1, 1.5, 2.5}, AverageKScore::kSoftmax, Ties::kKeepAll), split, {});
   CHECK(set_sizes(got.values, got.lambdas, got.ties).equal(at::tensor({2, 1, 2, 1, 4, 1}, at::kLong).view({3, 2})));
+
+  // The mean of two equal probabilities, which is rounded, lies above 17.25 and below 15.375.
+  for (const double tied : {15.375, 17.25}) {
+    split.scores = at::tensor({tied, tied, -5., tied, -5., -5.}, at::kFloat).view({2, 3});
+    for (const auto& [ties, sizes] : {std::pair(Ties::kKeepAll, std::pair(2, 1)), {Ties::kStrict, {0, 0}}}) {
+      const AverageKValues sigmoids = average_k_values(average_k_of({1}, AverageKScore::kSigmoid, ties), split, {});
+      const at::Tensor expected = at::tensor({sizes.first, sizes.second}, at::kLong).view({1, 2});
+      CHECK(set_sizes(sigmoids.values, sigmoids.lambdas, ties).equal(expected));
+    }
+  }
+
+  // Images whose scores differ by a constant have the same probabilities.
+  split.scores = at::tensor({40., 0., 0.5, 5040., 5000., 5000.5}, at::kFloat).view({2, 3});
+  const AverageKValues shifted =
+      average_k_values(average_k_of({0.5}, AverageKScore::kSoftmax, Ties::kKeepAll), split, {});
+  CHECK(shifted.are_log_odds);
+  CHECK(shifted.values[0].equal(shifted.values[1]));
+}
+
+TEST_CASE("sets of fewer than one class on average are those of the surest images") {
+  SplitScores split = test::random_split(5, 300, 6, at::kFloat);
+  split.scores.mul_(4000);
+  const AverageKValues got = average_k_values(average_k_of({0.5}, AverageKScore::kSoftmax, Ties::kKeepAll), split, {});
+  const auto largest = std::get<0>(split.scores.to(at::kDouble).sort(1, /*descending=*/true));
+  const at::Tensor odds = largest.select(1, 0) - at::logsumexp(largest.slice(1, 1), {1});
+  const at::Tensor surest = odds.ge(std::get<0>(odds.topk(150)).min());
+  CHECK(set_sizes(got.values, got.lambdas, got.ties)[0].eq(1).equal(surest));
+}
+
+TEST_CASE("log-odds are scaled, cut for some images and shown as probabilities") {
+  const SplitScores split = test::random_split(4, 200, 8, at::kFloat);
+  MetricContext context = context_of(std::vector<int64_t>(8, 1));
+  context.score_scale = 4000;
+  const auto metric = make_average_k(average_k_of({3}, AverageKScore::kSoftmax, Ties::kStrict));
+  const at::Tensor samples = at::arange(50, 150);
+  const SplitScores part{split.scores.slice(0, 50, 150), split.labels.slice(0, 50, 150)};
+  const SplitScores scaled{part.scores * 4000, part.labels};
+  const EvaluationResult some = metric->prepare(split, context)(samples), alone = metric->prepare(part, context)({});
+  const EvaluationResult same = metric->prepare(scaled, context_of(std::vector<int64_t>(8, 1)))({});
+  for (const auto* other : {&alone, &same}) {
+    for (const char* name : {"avg3", "avg3_size", "avg3_lambda"}) CHECK(value_of(some, name) == value_of(*other, name));
+    CHECK(sizes_of(some, "avg3") == sizes_of(*other, "avg3"));
+  }
+  CHECK(value_of(some, "avg3_size") == 3);
+  CHECK(value_of(some, "avg3_lambda") >= 0);
+  CHECK(value_of(some, "avg3_lambda") < 1e-30);
 }
 
 TEST_CASE("average-K names show whole and fractional K") {

@@ -179,6 +179,24 @@ class Export(TensorTest):
         for score in ("lac", "aps", "raps", "saps", "pas"):
             self.assertGreater(sizes[f"conformal:{score}:0.1"], sizes[f"conformal:{score}:0.3"])
 
+    def test_rules_of_probabilities_that_float64_has_not(self):
+        self.train("resnet8", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=6000", "data.calibration_share=0.5")
+        rules = ["average:3.5", "average:4.5", "conformal:lac:0.02"]
+        self.run_program("calibrate", "runs/resnet8", "--device", "cpu", "--rules", *rules)
+        for rule in rules:
+            with self.subTest(rule=rule):
+                session = self.export("resnet8", "--rule", rule)
+                scores, sets = session.run(["scores", "set"], {"pixels": self.pixels})
+                self.assertGreater((6000 * (scores.max(1) - scores.min(1))).max(), 745)  # exp(-745) is 0
+                expected, _ = self.predicted("resnet8", rule)
+                self.assertEqual([row.nonzero()[0].tolist() for row in sets], expected)
+                self.assertGreater(len(set(sets.sum(1))), 1)
+
+    def test_the_rounding_of_the_longer_side_is_told(self):
+        for pipeline, rounding in (("plain", "rounded to the nearest number"), ("imagenet", "rounded down")):
+            self.train(pipeline, "model.width=4", "data.input_size=31", f"data.pipeline={pipeline}")
+            self.assertIn(rounding, self.export(pipeline).get_modelmeta().custom_metadata_map["preprocessing"])
+
     def test_pixels_as_numbers(self):
         self.train("resnet8", "model.width=4")
         of_bytes = self.export("resnet8").run(["scores"], {"pixels": self.pixels})[0]

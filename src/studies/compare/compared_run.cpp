@@ -68,8 +68,9 @@ std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vect
     if (!fs::exists(RunFolder::open_existing(folder).results_json())) unfinished += "\n  " + folder.string();
   }
   if (!unfinished.empty()) {
-    throw RunError("runs without results yet (no results.json):" + unfinished +
-                   "\nFinish them (settrain --resume RUN), or name only the others (of a sweep: folders in it)");
+    throw RunError(
+        "runs without results yet (no results.json):" + unfinished +
+        "\nFinish them (settrain --resume RUN), or leave them out (for a sweep, name the folders of its finished runs)");
   }
   std::vector<ComparedRun> runs;
   for (const fs::path& folder : folders) {

@@ -82,6 +82,16 @@ TEST_CASE("thresholds of the rules without a conformal score, by hand") {
   CHECK(threshold("average:1") == Approx((0.45 + 0.35) / 2));
 }
 
+TEST_CASE("ties that make the sets of average:K larger are told") {
+  const auto notes = [](const at::Tensor& rows) {
+    return calibrate(parse_set_rule("average:1"), three_classes(), rows, labels_of({0, 1, 2}), 0).notes;
+  };
+  CHECK(notes(scores()).empty());
+  const auto told = notes(logits_of({.4, .4, .2, .4, .4, .2, .4, .4, .2}, 3));
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::Contains("2.00 classes on average instead of 1"));
+}
+
 TEST_CASE("average-error loses no more labels than it may") {
   at::manual_seed(1);
   for (const double error : {0.1, 0.25, 0.5}) {
