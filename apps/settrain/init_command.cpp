@@ -90,7 +90,7 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   SplitRequest& request = arguments.request;
   const fs::path out = arguments.to;
   const std::string name = starter_name(request.folder);
-  request.out = out / "lists" / name;
+  request.out = (out / "lists" / name).lexically_normal();
   const fs::path file = (out / (name + ".yaml")).lexically_normal();
   if (fs::exists(file)) refuse_existing(file, request.overwrite);  // else write_split() makes its folder
   check_out(request);
