@@ -27,6 +27,10 @@ std::unique_ptr<Metric> raw(config::Reals ks, Ties ties = Ties::kKeepAll, config
   return make_average_k({std::move(ks), AverageKScore::kRaw, ties, "val"}, CountBinOptions{std::move(bounds)}.bins());
 }
 
+AverageKOptions average_k_of(config::Reals ks, AverageKScore score, Ties ties) {
+  return {.average_k = std::move(ks), .average_k_score = score, .average_k_ties = ties, .threshold_from = "same"};
+}
+
 std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string& name) {
   for (const SetSizeHistogram& histogram : result.set_sizes) {
     if (histogram.metric == name) return histogram.counts;
@@ -39,10 +43,7 @@ TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 a
   for (const auto& [k, scale] : {std::pair(0.25, 40.0), {5.0, 100.0}, {12.0, 100.0}}) {
     SplitScores split = test::random_split(3, 400, 20, at::kFloat);
     split.scores.mul_(scale);
-    const EvaluationResult result = make_average_k({.average_k = {k},
-                                                    .average_k_score = AverageKScore::kSoftmax,
-                                                    .average_k_ties = Ties::kKeepAll,
-                                                    .threshold_from = "same"})
+    const EvaluationResult result = make_average_k(average_k_of({k}, AverageKScore::kSoftmax, Ties::kKeepAll))
                                         ->prepare(split, {.train_counts = std::vector<int64_t>(20, 1)})({});
     CHECK(test::value_of(result, average_k_name(k) + "_size") == Approx(k).epsilon(1e-9));
   }
@@ -55,10 +56,7 @@ TEST_CASE("sets hold K classes on average where float64 has probabilities of 0 a
       SplitScores split = test::random_split(3, 400, 20, dtype);
       split.scores.mul_(4000);
       split.scores.select(1, 3).copy_(split.scores.select(1, 4) - 0.5);  // two probabilities that are neither 0 nor 1
-      const AverageKOptions options{.average_k = {2, 5, 12.5},
-                                    .average_k_score = score,
-                                    .average_k_ties = Ties::kKeepAll,
-                                    .threshold_from = "same"};
+      const AverageKOptions options = average_k_of({2, 5, 12.5}, score, Ties::kKeepAll);
       const AverageKValues got = average_k_values(options, split, {});
       const at::Tensor exact = split.scores.to(at::kDouble);
       const at::Tensor order = score == AverageKScore::kSoftmax ? at::log_softmax(exact, 1) : exact;
@@ -80,11 +78,8 @@ TEST_CASE("the threshold of other images is the mean of two probabilities, howev
   const SplitScores split{at::tensor({0., -700.6, -700.8}, at::kDouble).view({1, 3}), at::zeros(1, at::kLong)};
   MetricContext context;
   context.threshold_scores = &others;
-  const AverageKValues got = average_k_values({.average_k = {2, 0.5},
-                                               .average_k_score = AverageKScore::kSoftmax,
-                                               .average_k_ties = Ties::kKeepAll,
-                                               .threshold_from = "val"},
-                                              split, context);
+  const AverageKValues got =
+      average_k_values(average_k_of({2, 0.5}, AverageKScore::kSoftmax, Ties::kKeepAll), split, context);
   CHECK(set_sizes(got.values, got.lambdas, got.ties).select(0, 0).item<int64_t>() == 2);
   CHECK(got.lambdas[0] == Approx(-700 - std::log(2.0)).epsilon(1e-12));
   CHECK(got.shown(got.lambdas[0]) == Approx(std::exp(-700 - std::log(2.0))).epsilon(1e-9));
@@ -94,16 +89,9 @@ TEST_CASE("the threshold of other images is the mean of two probabilities, howev
   const at::Tensor sure = at::tensor({50., 60.}, at::kDouble).view({1, 2});
   const SplitScores sigmoids{at::tensor({50.6, 50.8}, at::kDouble).view({1, 2}), at::zeros(1, at::kLong)};
   context.threshold_scores = &sure;
-  const AverageKValues large = average_k_values({.average_k = {1},
-                                                 .average_k_score = AverageKScore::kSigmoid,
-                                                 .average_k_ties = Ties::kKeepAll,
-                                                 .threshold_from = "val"},
-                                                sigmoids, context);
+  const AverageKValues large =
+      average_k_values(average_k_of({1}, AverageKScore::kSigmoid, Ties::kKeepAll), sigmoids, context);
   CHECK(set_sizes(large.values, large.lambdas, large.ties).item<int64_t>() == 1);
-}
-
-AverageKOptions average_k_of(config::Reals ks, AverageKScore score, Ties ties) {
-  return {.average_k = std::move(ks), .average_k_score = score, .average_k_ties = ties, .threshold_from = "same"};
 }
 
 TEST_CASE("equal scores of a sure network tie") {
