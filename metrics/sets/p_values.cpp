@@ -162,7 +162,8 @@ DoubleDouble weighted_threshold(const Tail& images, double own, double alpha) {
   const double beyond = alpha * all * (1 + 1e-12) - own;
   if (beyond < 0) return kAlwaysIn;
   const auto first = std::ranges::partition_point(images.weights, [&](double weight) { return weight > beyond; });
-  return images.scores[static_cast<size_t>(first - images.weights.begin()) - 1];
+  // The smallest score at least, as conformal_rank() has it: `beyond` reaches the first weight by rounding alone.
+  return images.scores[static_cast<size_t>(std::max<std::ptrdiff_t>(1, first - images.weights.begin())) - 1];
 }
 
 PlaceWeights counted(const CalibratedRule& rule, std::vector<double> weights) {

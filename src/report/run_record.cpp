@@ -118,7 +118,7 @@ ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epo
 }
 
 // Why the numbers of a calibration are not shown: the checkpoint has other weights by now, or cannot be read. Empty
-// where they are shown. Early versions did not record the weights.
+// where they are shown, also after the checkpoint's removal. Early versions did not record the weights.
 std::string why_outdated(const ordered_json& calibration, const std::filesystem::path& checkpoint) {
   if (!calibration.contains("checkpoint_sha256") || !std::filesystem::exists(checkpoint)) return "";
   try {
@@ -151,7 +151,8 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
       notes.push_back(fmt::format("'{}' is damaged, so what was calibrated is not shown.", file.string()));
       continue;
     }
-    if (const std::string why = why_outdated(calibration, folder.checkpoint(checkpoint.name)); !why.empty()) {
+    const auto weights = folder.path() / "checkpoints" / (checkpoint.name + ".safetensors");
+    if (const std::string why = why_outdated(calibration, weights); !why.empty()) {
       notes.push_back(fmt::format("'{}' is not shown: {}", file.string(), why));
       continue;
     }

@@ -203,7 +203,7 @@ class RowFile {
         rows_(rows),
         row_bytes_(plan.width * FeatureTable::bytes_of(plan.stored)),
         type_(plan.stored == FeatureTable::Stored::kFloat32 ? at::kFloat : at::kBFloat16) {
-    header_ = padded(fmt::format("settrain features 1\n{}\n{} {}\n", digest, rows, plan.width));
+    header_ = padded(fmt::format("settrain features 2\n{}\n{} {}\n", digest, rows, plan.width));
     partial_header_ = padded(header_.substr(0, header_.find('\0')) + boot_id() + "\n");
   }
 
@@ -268,7 +268,8 @@ class RowFile {
   int64_t begin(int64_t batch) {
     std::error_code missing;
     if (fs::exists(path_, missing)) {
-      log::warning(fmt::format("[features] '{}' is damaged and is made anew", path_.string()));
+      log::warning(
+          fmt::format("[features] '{}' is damaged, or of an earlier version, and is made anew", path_.string()));
       fs::remove(path_, missing);
     }
     int64_t rows = 0;
@@ -369,8 +370,11 @@ void fill_rows(const Experiment& run, const Split& split, RowFile* file, int64_t
     const at::Tensor counts = group.all_gather(at::tensor({batch.size(), int64_t{interrupted()}}));
     const at::Tensor all = world == 1 ? rows.unsqueeze(0) : group.all_gather(rows);
     group.first_does([&] {
-      for (int64_t rank = 0; rank < world; ++rank)
+      // Batch b is that of process b % world, and the file may go on at any batch.
+      for (int64_t number = first; number < first + world; ++number) {
+        const int64_t rank = number % world;
         file->append(all[rank].narrow(0, 0, counts[rank][0].item<int64_t>()));
+      }
     });
     progress.done += counts.select(1, 0).sum().item<int64_t>();
     bar.update(progress);

@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 from processes import free_port
 from program import PROGRAM, TINY, ProgramTest, environment, main, tensors_of, write_png
@@ -144,6 +145,21 @@ class FeatureCache(ProgramTest):
         self.assertGreaterEqual(kills, 1)
         self.run_program("--resume", "runs/killed", "--device", "cpu")
         self.check_equal("killed", "whole")
+
+    def test_two_processes_go_on_after_an_odd_number_of_batches(self):
+        shared = {"SETTRAIN_CACHE": str(self.folder / "shared")}
+        settings = ("--set", "run.threads=1", "--set", "data.batch_size=16", "--set", "data.eval_batch_size=16")
+        self.head("whole", *settings, env=shared)
+        files = {path: path.read_bytes() for path in (self.folder / "shared/features").iterdir()}
+        self.assertEqual(len(files), 3)
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+        for path, content in files.items():
+            path.unlink()
+            header = content[:256].rstrip(b"\0")
+            row = int(header.split()[-1]) * 4
+            path.with_suffix(".partial").write_bytes((header + boot).ljust(256, b"\0") + content[256:256 + 3 * 16 * row])
+        self.head("two", "--processes", "2", *settings, env=shared)
+        self.assertEqual(files, {path: path.read_bytes() for path in (self.folder / "shared/features").iterdir()})
 
     def test_networks_that_differ_without_their_tensors_share_no_file(self):
         vit = ("--set", "model.name=vit", "--set", "model.patch=4", "--set", "model.width=12", "--set", "model.depth=2")

@@ -88,6 +88,15 @@ class Report(ProgramTest):
         data = self.report(f"{run}/report.html", run, "--no-examples")[0]
         self.assertEqual(data["runs"][0]["calibrations"], [])
         self.assertRegex(data["notes"][0], "calibration-best-val-top1.json' is not shown: the checkpoint has other weights")
+        checkpoint = self.folder / run / "checkpoints" / "best-val-top1.safetensors"
+        content = checkpoint.read_bytes()
+        checkpoint.write_bytes(content[:20])
+        data = self.report(f"{run}/report.html", run, "--no-examples")[0]
+        self.assertEqual(data["runs"][0]["calibrations"], [])
+        self.assertRegex(data["notes"][0], "calibration-best-val-top1.json' is not shown: .*best-val-top1.safetensors")
+        checkpoint.unlink()  # to save room, say: no weights contradict the calibration
+        self.assertEqual(len(self.report(f"{run}/report.html", run, "--no-examples")[0]["runs"][0]["calibrations"]), 1)
+        checkpoint.write_bytes(content)
 
     def test_accuracy_by_organ(self):
         self.write("names.json", json.dumps({"7": "Acer rubrum", "9": "Tilia cordata"}))

@@ -78,7 +78,8 @@ TEST_CASE("a place with the calibration images' own shares changes no set") {
   const Images known = drawn(89, 3), judged = drawn(50, 4);  // 90 * 0.9 is whole
   std::vector<double> shares(kSix);
   for (int64_t i = 0; i < 89; ++i) shares[static_cast<size_t>(known.labels[i].item<int64_t>())] += 3;
-  for (const std::string name : {"conformal:lac:0.1", "conformal:aps(randomised=true):0.1", "conformal:pas:0.2"}) {
+  for (const std::string name : {"conformal:lac:0.1", "conformal:aps(randomised=true):0.1", "conformal:pas:0.2",
+                                 "conformal:lac:0.9999999999999"}) {  // 1 but for rounding: the smallest threshold
     const CalibratedRule rule = calibrated(name, known);
     for (const PlaceWeights& place :
          {place_weights(rule, shares), place_weights(rule, std::vector<bool>(kSix, true))}) {
