@@ -96,7 +96,7 @@ struct KnownTruth {
 struct SharedImages {
   std::string split, other;        // names of the splits, in the order train, val, calibration, test
   int64_t count = 0;               // images of `other` that are in `split` too
-  std::string first, first_other;  // the first such image: its file in `split` and in `other`
+  std::string first, first_other;  // names of the first such image in `split` and in `other`: files in quotes
 
   /// "12 images of test are also in val".
   std::string count_text() const;

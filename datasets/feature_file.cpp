@@ -296,6 +296,15 @@ FeatureFile read_feature_file(const std::filesystem::path& path) {
   }
 }
 
+void FeatureRows::read(int64_t id, Image&) const {
+  throw DataError(describe(id) + ": features are no image");
+}
+
+std::string FeatureRows::describe(int64_t id) const {
+  const std::string row = fmt::format("row {} of '{}'", id, path_.string());
+  return file_.paths.empty() ? row : fmt::format("{} ({})", file_.paths[static_cast<size_t>(id)], row);
+}
+
 void check_belongs(const std::filesystem::path& train_path, const FeatureFile& train, const std::filesystem::path& path,
                    const FeatureFile& other) {
   const auto fail = [&](const std::string& how) {

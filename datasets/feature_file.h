@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/dataset.h"
 #include "datasets/feature_table.h"
 
 namespace settrain {
@@ -47,6 +48,26 @@ void write_feature_file(const std::filesystem::path& file, const FeatureArrays& 
 /// Throws DataError, naming the file: it cannot be read, is cut off, has no such features or other shapes, has a number
 /// that is NaN or infinite (and in which row), a label below 0 or beyond the names.
 FeatureFile read_feature_file(const std::filesystem::path& file);
+
+/// A file of features as a source, whose ids are its rows.
+class FeatureRows : public ImageSource {
+ public:
+  FeatureRows(std::filesystem::path path, FeatureFile file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  int64_t size() const override { return file_.features->size(); }
+  /// Throws DataError.
+  void read(int64_t id, Image& image) const override;
+  std::string describe(int64_t id) const override;
+  std::string origin() const override { return file_.digest; }
+  std::shared_ptr<const FeatureTable> features() const override { return file_.features; }
+
+  const std::filesystem::path& path() const { return path_; }
+  const FeatureFile& file() const { return file_; }
+
+ private:
+  std::filesystem::path path_;
+  FeatureFile file_;
+};
 
 /// Throws DataError, naming both files, where the other one does not belong to the training file: the same file,
 /// another width, other weights, or other names of classes; names may be missing in one of them.

@@ -38,28 +38,6 @@ config::Keys FeatureOptions::keys() {
       key("test", &O::test, "", "The same for the test images. Where it is empty, there is no test split.")};
 }
 
-// A file of features as a source, whose ids are its rows.
-class FeatureRows : public ImageSource {
- public:
-  FeatureRows(std::filesystem::path path, FeatureFile file) : path_(std::move(path)), file_(std::move(file)) {}
-
-  int64_t size() const override { return file_.features->size(); }
-  void read(int64_t id, Image&) const override { throw DataError(describe(id) + ": features are no image"); }
-  std::string describe(int64_t id) const override {
-    const std::string row = fmt::format("row {} of '{}'", id, path_.string());
-    return file_.paths.empty() ? row : fmt::format("{} ({})", file_.paths[static_cast<size_t>(id)], row);
-  }
-  std::string origin() const override { return file_.digest; }
-  std::shared_ptr<const FeatureTable> features() const override { return file_.features; }
-
-  const std::filesystem::path& path() const { return path_; }
-  const FeatureFile& file() const { return file_; }
-
- private:
-  std::filesystem::path path_;
-  FeatureFile file_;
-};
-
 std::shared_ptr<const FeatureRows> read_rows(const char* key, const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw KeyError(key, fmt::format("no file '{}'", path));
   FeatureFile file = read_feature_file(path);

@@ -214,6 +214,31 @@ std::vector<std::string> folders_in(const fs::path& folder, const std::string& a
   return names;
 }
 
+std::string folders_in_classes(const fs::path& folder, const std::vector<std::string>& classes) {
+  constexpr int64_t kShown = 3;
+  std::string shown;
+  int64_t count = 0;
+  for (const std::string& name : classes) {
+    for (const std::string& inner : folders_in(folder / name, "")) {
+      if (count++ == kShown) return shown;
+      shown += fmt::format("{}{}/{}", count == 1 ? "" : ", ", name, inner);
+    }
+  }
+  return shown;
+}
+
+void warn_of_inner_classes(const fs::path& folder, const std::vector<std::string>& classes, const FileTable& files,
+                           int64_t depth) {
+  for (int64_t i = 0; i < files.size(); ++i) {
+    if (std::ranges::count(files.name(i), '/') == depth) return;
+  }
+  if (files.size() == 0) return;
+  log::warning(fmt::format(
+      "[data] no image of '{}' lies directly in the folder of its class: the {} classes are the folders in it, the "
+      "first is {}, and folders in them ({}) are not classes",
+      folder.string(), classes.size(), classes[0], folders_in_classes(folder, classes)));
+}
+
 std::vector<std::string> unknown_folders(const fs::path& folder, const std::vector<std::string>& classes) {
   const std::unordered_set<std::string> known(classes.begin(), classes.end());
   std::vector<std::string> found = folders_in(folder, "expected a folder for every class");

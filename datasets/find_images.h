@@ -39,6 +39,14 @@ FileTable unlabelled_images(const std::filesystem::path& root);
 /// its end, where `folder` cannot be listed, and for a link to nothing that may have led to a folder.
 std::vector<std::string> folders_in(const std::filesystem::path& folder, const std::string& advice);
 
+/// Some folders that lie in those of the classes, for messages: "oak/leaf, oak/bark, elm/leaf". Empty where none does.
+std::string folders_in_classes(const std::filesystem::path& folder, const std::vector<std::string>& classes);
+
+/// Warns where no image lies directly in the folder of its class, `folder`/CLASS: there may be a folder too many above
+/// the classes. `depth`: the slashes in the name of an image in `files` that does.
+void warn_of_inner_classes(const std::filesystem::path& folder, const std::vector<std::string>& classes,
+                           const FileTable& files, int64_t depth);
+
 /// The folders in `folder` that are not named after a class.
 std::vector<std::string> unknown_folders(const std::filesystem::path& folder, const std::vector<std::string>& classes);
 

@@ -1,12 +1,10 @@
 // Images in a folder for every class.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,7 +17,6 @@
 #include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -46,29 +43,14 @@ config::Keys ImageFolderOptions::keys() {
               .free()};
 }
 
-// Throws DataError where the training split has fewer than two classes. The images of a class may lie in folders of the
-// class' folder; where all do, there may be a folder too many above the classes, and a warning names some.
-void check_classes(const fs::path& train, const std::vector<std::string>& classes, const FileTable& files) {
-  std::vector<std::string> inner;
-  for (const std::string& name : classes) {
-    for (const std::string& folder : folders_in(train / name, "")) inner.push_back(name + "/" + folder);
-  }
-  std::string shown;
-  for (size_t i = 0; i < std::min<size_t>(inner.size(), 3); ++i) shown += (i == 0 ? "" : ", ") + inner[i];
-  if (classes.size() < 2) {
-    throw DataError(fmt::format("'{}' has {}, but a classifier needs at least two classes, a folder for each{}",
-                                train.string(),
-                                classes.empty() ? "no folder of a class" : "one class, '" + classes[0] + "'",
-                                inner.empty() ? "" : "; are the folders in it the classes (" + shown + ")?"));
-  }
-  const auto directly_in_class = [](std::string_view name) { return std::count(name.begin(), name.end(), '/') == 2; };
-  for (int64_t i = 0; i < files.size(); ++i) {
-    if (directly_in_class(files.name(i))) return;
-  }
-  log::warning(fmt::format(
-      "[data] no image of '{}' lies directly in the folder of its class: the {} classes are the folders of train, the "
-      "first is {}, and folders in them ({}) are not classes",
-      train.string(), classes.size(), classes[0], shown));
+// Throws DataError where the training split has fewer than two classes.
+void check_classes(const fs::path& train, const std::vector<std::string>& classes) {
+  if (classes.size() >= 2) return;
+  const std::string inner = folders_in_classes(train, classes);
+  throw DataError(fmt::format("'{}' has {}, but a classifier needs at least two classes, a folder for each{}",
+                              train.string(),
+                              classes.empty() ? "no folder of a class" : "one class, '" + classes[0] + "'",
+                              inner.empty() ? "" : "; are the folders in it the classes (" + inner + ")?"));
 }
 
 constexpr const char* kExpected =
@@ -110,7 +92,9 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
     const int64_t first = files.size();
     const bool may_lack = split != &dataset.train;
     *split = make_split(name, nullptr, read_class_images(name, dataset.class_names, may_lack, files), first);
-    if (split == &dataset.train) check_classes(root / name, dataset.class_names, files);
+    if (split != &dataset.train) continue;
+    check_classes(root / name, dataset.class_names);
+    warn_of_inner_classes(root / name, dataset.class_names, files, /*depth=*/2);
   }
   measure_found(files);
   dataset.digest = digest_of(dataset, files);

@@ -231,10 +231,8 @@ ClassOptions class_options(const config::Config& config) {
 
 // Warns of images that are in two splits, or have two labels.
 void find_shared(LoadedData& data) {
-  constexpr int64_t kMostFiles = 5000;  // whose contents are compared whenever data are loaded: about a second
-  SharedImageSearch search = find_shared_images(data.dataset, kMostFiles);
-  for (const SharedImages& shared : search.found) log::warning("[data] " + shared.text());
-  for (const TwoLabels& labels : search.two_labels) log::warning("[data] " + labels.text());
+  SharedImageSearch search = find_shared_images(data.dataset, kFilesToCompare);
+  search.warn();
   data.dataset.shared_images = std::move(search.found);
   data.not_compared = search.not_compared;
 }

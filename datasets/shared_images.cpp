@@ -10,13 +10,16 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "datasets/feature_table.h"
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -34,6 +37,14 @@ using SplitsInOrder = std::array<const Split*, kSharingSplits>;
 std::filesystem::path file_of(const SplitsInOrder& splits, const SharedCandidate& candidate) {
   const Split& split = *splits[candidate.split];
   return file_of(*split.images, split.ids[static_cast<size_t>(candidate.sample)]);
+}
+
+// The path of its file in quotes, or what its source calls it.
+std::string name_of(const SplitsInOrder& splits, const SharedCandidate& candidate) {
+  const std::filesystem::path file = file_of(splits, candidate);
+  if (!file.empty()) return fmt::format("'{}'", file.string());
+  const Split& split = *splits[candidate.split];
+  return split.images->describe(split.ids[static_cast<size_t>(candidate.sample)]);
 }
 
 // Whether a group of candidates, ordered by split and place, says something.
@@ -139,6 +150,24 @@ FileGroups equal_contents(const SplitsInOrder& splits, const std::vector<SharedC
   return equal;
 }
 
+// Groups of equal rows of features.
+FileGroups equal_rows(const SplitsInOrder& splits, const IsNotable& is_notable) {
+  std::vector<SharedCandidate> rows;
+  for (size_t s = 0; s < kSharingSplits; ++s) {
+    const auto table = splits[s]->images ? splits[s]->images->features() : nullptr;
+    if (!table || table->width() < kLeastWidth) continue;
+    for (int64_t i = 0; i < splits[s]->size(); ++i) rows.push_back({table->width(), s, i});
+  }
+  std::vector<float> row;
+  return grouped_by(rows, is_notable, [&](const SharedCandidate& candidate) {
+    row.resize(static_cast<size_t>(candidate.size));
+    const Split& split = *splits[candidate.split];
+    split.images->features()->read(split.ids[static_cast<size_t>(candidate.sample)], row.data());
+    const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+    return std::optional(std::to_string(std::hash<std::string_view>()(bytes)));
+  });
+}
+
 std::string labels_of(const Dataset& dataset, const Split& split, int64_t sample) {
   const auto name = [&](int64_t label) { return dataset.class_names.at(static_cast<size_t>(label)); };
   if (split.label_sets.empty()) return name(split.labels[static_cast<size_t>(sample)]);
@@ -163,8 +192,8 @@ std::optional<TwoLabels> two_labels_in(size_t split, const Dataset& dataset, con
   if (!first) return std::nullopt;
   return TwoLabels{.split = splits[split]->name,
                    .count = count,
-                   .first = file_of(splits, first->first).string(),
-                   .other = file_of(splits, first->second).string(),
+                   .first = name_of(splits, first->first),
+                   .other = name_of(splits, first->second),
                    .first_labels = labels_of(dataset, *splits[split], first->first.sample),
                    .other_labels = labels_of(dataset, *splits[split], first->second.sample)};
 }
@@ -177,16 +206,21 @@ std::string SharedImages::count_text() const {
 }
 
 std::string SharedImages::text() const {
-  return fmt::format("{}; the first: '{}'{}", count_text(), first_other,
-                     first == first_other ? "" : " is the image of '" + first + "'");
+  return fmt::format("{}; the first: {}{}", count_text(), first_other,
+                     first == first_other ? "" : " is the image of " + first);
 }
 
 std::string TwoLabels::text() const {
   const std::string images = count == 1 ? "1 image has" : fmt::format("{} images have", count);
   const std::string pair =
-      first == other ? fmt::format("'{}' has the labels {} and {}", first, first_labels, other_labels)
-                     : fmt::format("'{}' ({}) is the image of '{}' ({})", other, other_labels, first, first_labels);
+      first == other ? fmt::format("{} has the labels {} and {}", first, first_labels, other_labels)
+                     : fmt::format("{} ({}) is the image of {} ({})", other, other_labels, first, first_labels);
   return fmt::format("{} two labels in {}; the first: {}", images, split, pair);
+}
+
+void SharedImageSearch::warn() const {
+  for (const SharedImages& shared : found) log::warning("[data] " + shared.text());
+  for (const TwoLabels& labels : two_labels) log::warning("[data] " + labels.text());
 }
 
 SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files) {
@@ -207,6 +241,9 @@ SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files)
     const std::vector<SharedCandidate> between = files_of_equal_sizes(splits, in_two_splits);
     if (std::ssize(between) <= most_files) shared = equal_contents(splits, between, in_two_splits);
   }
+  const FileGroups rows = equal_rows(splits, is_notable);
+  groups.insert(rows.begin(), rows.end());
+  shared.insert(rows.begin(), rows.end());
   for (size_t split = 0; split < kSharingSplits; ++split) {
     if (auto found = two_labels_in(split, dataset, splits, groups)) search.two_labels.push_back(std::move(*found));
   }
@@ -228,8 +265,8 @@ SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files)
       search.found.push_back({.split = splits[a]->name,
                               .other = splits[b]->name,
                               .count = count,
-                              .first = file_of(splits, first->first).string(),
-                              .first_other = file_of(splits, first->second).string()});
+                              .first = name_of(splits, first->first),
+                              .first_other = name_of(splits, first->second)});
     }
   }
   return search;

@@ -9,11 +9,11 @@
 
 namespace settrain {
 
-/// Image files that one split has several times, with different labels.
+/// Images that one split has several times, with different labels.
 struct TwoLabels {
   std::string split;
   int64_t count = 0;                       // images with other labels than the first of their file's
-  std::string first, other;                // the files of the first such pair; equal where a list names one twice
+  std::string first, other;                // names of the first such pair; equal where a list names a file twice
   std::string first_labels, other_labels;  // the names of their classes
 
   /// "1 image has two labels in train; the first: 'elm/1.png' (elm) is the image of 'oak/1.png' (oak)".
@@ -24,13 +24,23 @@ struct SharedImageSearch {
   std::vector<SharedImages> found;    // one for each pair of splits that share images
   std::vector<TwoLabels> two_labels;  // one for each split that has such images
   int64_t not_compared = 0;           // files whose contents would have to be read to know
+
+  /// Logs a warning for each of `found` and `two_labels`.
+  void warn() const;
 };
+
+/// Numbers in the narrowest row of features that is compared.
+inline constexpr int64_t kLeastWidth = 8;
+
+/// Files whose contents are compared whenever data are loaded: about a second.
+inline constexpr int64_t kFilesToCompare = 5000;
 
 /// Finds the image files that two splits share, or that one split has with different labels: the same path, a link to
 /// the same file, or a file with the same contents. Only files of equal sizes are compared. Their contents are read
 /// where at most `most_files` of them are to be read (each by its first and last 4 KiB, then as a whole where these
-/// agree); else only paths and links are compared. Images in memory are not compared. A file that cannot be read is
-/// equal to no other. Throws Interrupted after a signal.
+/// agree); else only paths and links are compared. A file that cannot be read is equal to no other. Rows of features
+/// are equal where all their numbers are, and are compared from kLeastWidth numbers on: narrower ones may be so by
+/// chance. Images in memory are not compared. Throws Interrupted after a signal.
 SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files);
 
 }  // namespace settrain

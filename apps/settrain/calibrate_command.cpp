@@ -137,7 +137,8 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   std::vector<std::string> warnings = warnings_of_scale(calibration, arguments.scores);
   std::optional<ScoreFile> test;
   if (!arguments.test.empty()) {
-    if (std::filesystem::equivalent(arguments.scores, arguments.test)) {
+    std::error_code missing;  // which reading tells
+    if (std::filesystem::equivalent(arguments.scores, arguments.test, missing)) {
       throw ConfigError(
           fmt::format("--test {}: the images that calibrate cannot judge; without --test a share of them "
                       "is kept for that",

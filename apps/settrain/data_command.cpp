@@ -47,9 +47,7 @@ void compare_splits(LoadedData& data, const std::vector<std::string>& splits) {
   for (Split* split : {&data.dataset.train, &data.dataset.val, &data.dataset.calibration, &data.dataset.test}) {
     if (std::ranges::count(splits, split->name) == 0) split->ids.clear();
   }
-  const SharedImageSearch search = find_shared_images(data.dataset, std::numeric_limits<int64_t>::max());
-  for (const SharedImages& shared : search.found) log::warning("[data] " + shared.text());
-  for (const TwoLabels& labels : search.two_labels) log::warning("[data] " + labels.text());
+  find_shared_images(data.dataset, std::numeric_limits<int64_t>::max()).warn();
 }
 
 int verify_data(const CommandLine& line, const VerifyOptions& options) {
@@ -268,7 +266,9 @@ int split_data(const CommandLine& /*line*/, SplitArguments options) {
       split_folder(request.folder, request.rule, request.seed, options.verify ? options.workers : 0);
   write_split(request, split);
   std::cout << describe_split(request.rule, split) << "\nThese lines of a config use it:\n"
-            << data_lines(request, split);
+            << data_lines(request, split) << std::flush;
+  const int64_t most_files = options.verify ? std::numeric_limits<int64_t>::max() : kFilesToCompare;
+  shared_images_of(request.folder, split, most_files).warn();
   return kSuccess;
 }
 

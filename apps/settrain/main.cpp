@@ -220,5 +220,6 @@ int run_command_line(int argc, char** argv) {
 }  // namespace settrain
 
 int main(int argc, char** argv) {
+  settrain::ignore_size_signal();
   settrain::end_process(settrain::run_command_line(argc, argv));
 }

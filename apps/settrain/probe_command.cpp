@@ -13,6 +13,7 @@
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 #include "src/core/scratch_folder.h"
 #include "src/inference/embed.h"
 #include "src/probe/probe.h"
@@ -65,6 +66,7 @@ TrainedHead train_head(const CommandLine& line, ProgressBar& bar) {
       make_experiment(line.registries, head_config(line, folder), find_device(line.device), FirstWeights::kPretrained);
   if (run.dataset.test.size() == 0) throw DataError("a probe judges on test images, and the data set has none");
   check_training_data(run);
+  for (const std::string& warning : run.input_warnings) log::warning(warning);
   RunFolder run_folder = RunFolder::create(folder, /*overwrite=*/false);
   Training(run, &run_folder).train();
   const SplitScores scores = score_split(run, run.dataset.test, ViewUse::kEvaluation, bar);

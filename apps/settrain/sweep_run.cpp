@@ -1,6 +1,6 @@
 #include "apps/settrain/sweep_run.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -145,7 +145,16 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
                   path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
                   count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(),
                   arguments.slurm ? "" : fmt::format(", {} at a time", arguments.jobs)));
-  if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
+  if (repeated > 0) {
+    const std::vector<std::string> keys = keys_without_effect(sweep.grid, schema);
+    const std::string text = fmt::format("[sweep] {} further points come to the same configs as others", repeated);
+    if (keys.empty()) {
+      log::info(text);
+    } else {
+      log::warning(fmt::format("{} and are left out: {} {} no runs apart. Give data of their own a sweep of their own",
+                               text, fmt::join(keys, ", "), keys.size() == 1 ? "tells" : "tell"));
+    }
+  }
   if (others > 0)
     log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
   return sweep;

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from settrain._networks import EfficientNetLite0, SmallDenseNet, SmallResNet
 from settrain._transformer import SHAPES, AdaptedMLP, AdaptFormer, Shape, VisionTransformer
-from settrain.sets import CalibratedRule, rules_of
+from settrain.sets import CHECKPOINT, CalibratedRule, is_exported, kind_of, rules_of, safetensors_metadata
 
 # The layer that gives the scores of torchvision's networks, by their constructors; of timm's; and of those of this package.
 TORCHVISION = {
@@ -153,7 +153,8 @@ def load(
     warned of; evaluation of a run with train.precision: bf16 counts as bf16.
 
     Needs safetensors, PyYAML and torchvision: pip install '.[models]'; Inception-v4 and Inception-ResNet-v2 need timm. ValueError where the
-    file is no such model; also for ONNX graphs, which onnxruntime runs. FileNotFoundError where there is none.
+    file is no such model; it says what kind of file this is. ONNX graphs are refused too, since onnxruntime runs them. FileNotFoundError where
+    there is no file.
     """
     place = os.fspath(path)
     if place.lower().endswith(".onnx"):
@@ -167,12 +168,14 @@ def load(
         raise ValueError(f"inference: expected 'exact', 'fast' or 'bf16', got {inference!r}")
     if inference != "exact" and torch.device(device).type != "cpu":
         raise ValueError(f"inference: {inference!r} is for the CPU, and the device is {device!s}")
+    metadata = safetensors_metadata(place)
+    if metadata is None or not is_exported(metadata):
+        raise ValueError(f"{place!r}: no model that settrain exported: this is {_described(place, metadata)}")
     import yaml  # type: ignore[import-untyped]
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}
         card = json.loads(metadata["card"])
         config = yaml.safe_load(metadata["config"])
@@ -193,11 +196,24 @@ def load(
         made = TrainedModel(network, card, stored["temperature"], rules)
         if rules:
             _warn_of_form(place, stored, config["train"].get("precision", "float32"), form)
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, yaml.YAMLError) as error:
+    except SafetensorError as error:
+        raise ValueError(f"{place!r}: the file is cut off or damaged, so export it again (settrain export RUN): {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, yaml.YAMLError) as error:
         raise ValueError(f"{place!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
     if problem:
         warnings.warn(f"{place!r}: inference={inference!r}: {problem}; answers are exact", UserWarning, stacklevel=2)
     return made.to(device).eval()
+
+
+def _described(place: str, metadata: dict[str, Any] | None) -> str:
+    """Says what kind of file this is, which `settrain export` did not write, and what helps."""
+    kind = kind_of(place, metadata)
+    described = f"{kind}; load() reads the safetensors file that `settrain export RUN` writes"
+    if kind == "a JSON file":
+        return f"{described}, and settrain.sets.load() reads a file of rules"
+    if "torch.save()" in kind or (metadata is not None and metadata.get("kind") != CHECKPOINT):
+        return f"{described}. Weights of other programs go into their own network, by its load_state_dict()"
+    return described
 
 
 def _prepared(model: dict[str, Any], card: dict[str, Any], weights: dict[str, Tensor], inference: str) -> PreparedNetwork:

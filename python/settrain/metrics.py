@@ -7,6 +7,7 @@ lower class.
 TopKAccuracy, MacroTopKAccuracy, AverageKAccuracy and Coverage are fed batch by batch, in one process or several.
 """
 
+import warnings
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -45,13 +46,20 @@ __all__ = [
     "topk_accuracy",
 ]
 
+# The defaults of accuracies(), the same as those of eval.top_k and eval.average_k.
+USUAL_K = (1, 5)
+USUAL_AVERAGE_K = (2, 5)
+
+# The program warns below the same number: kImagesForTemperature in metrics/sets/temperature.h.
+IMAGES_FOR_TEMPERATURE = 50
+
 
 def accuracies(
     scores: object,
     labels: object,
     *,
-    k: Sequence[int] = (1, 5),
-    average_k: Sequence[float] = (2, 5),
+    k: Sequence[int] | None = None,
+    average_k: Sequence[float] | None = None,
     average_k_score: AverageKScore = "softmax",
     strict: bool = False,
     threshold_scores: object | None = None,
@@ -62,6 +70,9 @@ def accuracies(
     top5, macro_top5 (the mean over classes with samples), avg5 (Garcin's thesis, eq. 5.16, 5.17), macro_avg5, avg5_size (the realised mean
     size of the sets) and avg5_lambda (their threshold); with `train_counts` [classes] also few_, medium_ and many_ of them, over classes
     with under 20, 20 to 100, and over 100 training images (NaN where there are none).
+
+    k: the sizes of top-K, 1 and 5 without it. average_k: the mean sizes of sets, 2 and 5 without it. These defaults leave out sizes above the
+    number of classes; a size that you name must be at most that number.
 
     average_k_score: what is compared with the threshold: "softmax", "sigmoid" or "raw". threshold_scores: [any number, classes] scores that
     set the thresholds, such as those of validation images, in place of `scores`. strict: see average_k_thresholds().
@@ -79,8 +90,8 @@ def label_set_accuracies(
     scores: object,
     label_sets: object,
     *,
-    k: Sequence[int] = (1, 5),
-    average_k: Sequence[float] = (2, 5),
+    k: Sequence[int] | None = None,
+    average_k: Sequence[float] | None = None,
     average_k_score: AverageKScore = "sigmoid",
     strict: bool = False,
     threshold_scores: object | None = None,
@@ -96,7 +107,7 @@ def label_set_accuracies(
     where that number is known (Garcin's thesis, section 6.2.7): the share of its weight that labels have; F1 and size of the set of classes
     with some.
 
-    The other arguments as of accuracies().
+    The other arguments, and the defaults of k and average_k, as of accuracies().
     """
     of_scores = checked_scores("scores", scores)
     ks, means = _sizes(of_scores, k, average_k, average_k_score)
@@ -107,15 +118,23 @@ def label_set_accuracies(
     return dict(zip(names, values))
 
 
-def _sizes(scores: Tensor, k: Sequence[int], average_k: Sequence[float], average_k_score: AverageKScore) -> tuple[list[int], list[float]]:
+def _sizes(
+    scores: Tensor, k: Sequence[int] | None, average_k: Sequence[float] | None, average_k_score: AverageKScore
+) -> tuple[list[int], list[float]]:
     check_average_k_score(average_k_score)
-    ks, means = integers("k", k), numbers_of("average_k", average_k)
+    ks = integers("k", _possible(USUAL_K, scores) if k is None else k)
+    means = numbers_of("average_k", _possible(USUAL_AVERAGE_K, scores) if average_k is None else average_k)
     for name, sizes in (("k", ks), ("average_k", means)):
         for size in sizes:
             check_size(name, size, scores)
         if len(set(sizes)) != len(sizes):
             raise ValueError(f"{name}: expected each number once, got {sizes!r}")
     return ks, means
+
+
+def _possible(sizes: Sequence[int], scores: Tensor) -> list[int]:
+    """The sizes up to the number of classes of `scores` [samples, classes]; all for scores of a wrong shape, which are refused later."""
+    return [size for size in sizes if scores.dim() != 2 or size <= scores.shape[1]]
 
 
 def _threshold_scores(values: object | None, scores: Tensor) -> Tensor | None:
@@ -188,9 +207,18 @@ def coverage(sets: object, labels: object) -> float:
 def fit_temperature(scores: object, labels: object) -> float:
     """The temperature T for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., ICML 2017).
 
-    Raises ValueError that says why where there is none: where every label has the largest score, for instance.
+    Raises ValueError that says why where there is none: where every label has the largest score, for instance. Warns where there are fewer than
+    50 samples, since the temperature then depends on which samples these are.
     """
-    temperature: float = ops.fit_temperature(*scores_and_labels(scores, labels))
+    of_scores, of_labels = scores_and_labels(scores, labels)
+    temperature: float = ops.fit_temperature(of_scores, of_labels)
+    images = len(of_labels)
+    if images < IMAGES_FOR_TEMPERATURE:
+        message = (
+            f"the temperature {temperature:.4g} is fitted to {images} image{'' if images == 1 else 's'} only; with fewer than "
+            f"{IMAGES_FOR_TEMPERATURE} it depends on which images these are, and more calibration images help"
+        )
+        warnings.warn(message, UserWarning, stacklevel=2)
     return temperature
 
 

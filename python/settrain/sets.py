@@ -26,12 +26,13 @@ Rules are named as in the program, with A the error, 1 - A the coverage:
 docs/sets.md says which one to take, docs/set_rules.md has the guarantees and sources.
 """
 
+import codecs
 import json
 import math
 import os
 import pathlib
-import struct
 import warnings
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,8 @@ from settrain._ops import scores as checked_scores
 from settrain._ops import seed as checked_seed
 
 __all__ = ["CalibratedRule", "Quality", "calibrate", "load", "quality"]
+
+CHECKPOINT = "settrain checkpoint"  # the metadata entry `kind` of checkpoints
 
 
 class CalibratedRule:
@@ -189,8 +192,8 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
 
     Their temperature is in them, and in an exported file also the scale of its loss: `rule.sets()` takes the model's scores. If the file is a rule
     file and the loss has a scale (cosines), multiply the scores by it first. place: the name of a place that `settrain calibrate --prior` or
-    `--shift` made rules for, in place of those for no place. ValueError where the file has no rules, or none for the place; OSError where it
-    cannot be read.
+    `--shift` made rules for, in place of those for no place. ValueError where the file has no rules, or none for the place; it says what kind of
+    file this is. OSError where it cannot be read.
     """
     file = pathlib.Path(path)
     if file.is_dir():
@@ -199,23 +202,100 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
             found = ", ".join(one.name for one in files) or "none; `settrain calibrate RUN` writes one"
             raise ValueError(f"{str(file)!r}: expected one file rules-CHECKPOINT.json, got {found}")
         file = files[0]
-    score_scale = 1.0
+    problem = f"{str(file)!r}: no rules that settrain calibrated"
+    advice = (
+        "load() reads the file rules-CHECKPOINT.json that `settrain calibrate RUN` writes, or the safetensors file that `settrain export RUN` "
+        "writes after it; settrain.sets.calibrate() makes a rule from scores"
+    )
+    metadata = safetensors_metadata(file)
+    if metadata is not None and not is_exported(metadata):
+        raise ValueError(f"{problem}: this is {kind_of(file, metadata)}; {advice}")
+    if metadata is not None and "rules" not in metadata:
+        raise ValueError(f"{problem}: when this model was exported, it had none; run `settrain calibrate RUN`, and export it again")
+    score_scale, content = 1.0, file.read_bytes() if metadata is None else metadata["rules"]
     try:
-        if file.suffix.lower() == ".safetensors":
-            with file.open("rb") as stream:
-                (length,) = struct.unpack("<Q", stream.read(8))
-                metadata = json.loads(stream.read(length))["__metadata__"]
+        stored = json.loads(content)
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError(f"{problem}: this is {kind_of(file, metadata)}; {advice}") from None
+    if not isinstance(stored, dict) or "rules" not in stored:
+        is_one_rule = isinstance(stored, dict) and "rule" in stored
+        what = "the text of one rule, which settrain.sets.CalibratedRule(text) reads" if is_one_rule else "a JSON file without rules"
+        raise ValueError(f"{problem}: this is {what}; {advice}")
+    try:
+        if metadata is not None:
             score_scale = json.loads(metadata["card"])["score_scale"]
-            stored = json.loads(metadata["rules"])
-        else:
-            stored = json.loads(file.read_bytes())
         places = [of_place["name"] for of_place in stored.get("places", [])]
         if place is None or place in places:
             return rules_of(stored, score_scale, place)
-    except (KeyError, TypeError, ValueError, AttributeError, MemoryError, OverflowError, struct.error) as error:
-        reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)[:200]
-        raise ValueError(f"{str(file)!r}: no rules that settrain calibrated: {type(error).__name__}: {reason}") from None
+    except KeyError as error:
+        raise ValueError(f"{problem}: it has no {error}; {advice}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{problem}: {str(error)[:200]}; {advice}") from None
     raise ValueError(f"place: expected one of {places or 'none'}, for which {str(file)!r} has rules, got {place!r}")
+
+
+def safetensors_metadata(path: "str | os.PathLike[str]") -> dict[str, Any] | None:
+    """The metadata of a safetensors file, empty where it has none. None for a file of another format. OSError where it cannot be read."""
+    with open(path, "rb") as stream:
+        header = stream.read(_header_length(stream.read(8)))
+    try:
+        found = json.loads(header)
+    except (ValueError, RecursionError):
+        return None
+    metadata = found.get("__metadata__", {}) if isinstance(found, dict) else None
+    return metadata if isinstance(metadata, dict) else None
+
+
+def _header_length(start: bytes) -> int:
+    """The length of a safetensors file's header by the first 8 bytes; 0 for a file of another format."""
+    most = 100_000_000  # the limit of the safetensors package
+    length = int.from_bytes(start, "little")
+    return length if len(start) == 8 and length <= most else 0
+
+
+def is_exported(metadata: dict[str, Any]) -> bool:
+    """Whether the metadata of a safetensors file are those of a file that `settrain export` wrote."""
+    return "card" in metadata and metadata.get("kind") != CHECKPOINT
+
+
+def kind_of(path: "str | os.PathLike[str]", metadata: dict[str, Any] | None) -> str:
+    """Names the format or the writer of a file that is not the wanted one, for a message. `metadata`: what safetensors_metadata() gave."""
+    if metadata is not None:
+        if metadata.get("kind") == CHECKPOINT:
+            return "a checkpoint of a run"
+        return "a damaged file of `settrain export`" if is_exported(metadata) else "a safetensors file that `settrain export` did not write"
+    if os.fspath(path).lower().endswith(".onnx"):
+        return "an ONNX graph"
+    with open(path, "rb") as stream:
+        start = stream.read(1000)
+    if not start:
+        return "an empty file"
+    if start.startswith(b"PK"):
+        return _kind_of_archive(path)
+    if start.startswith(b"\x93NUMPY"):
+        return "an array of numpy.save()"
+    if start.startswith(b"\x80"):
+        return "a pickle, such as those of torch.save()"
+    if _header_length(start[:8]) and start[8:9] == b"{":
+        return "a safetensors file that is cut off or damaged"
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)  # takes a character that is cut at the end
+    except UnicodeDecodeError:
+        return "a file of another format"
+    if "\0" in text:
+        return "a file of another format"
+    return "a JSON file" if text.lstrip()[:1] in ("{", "[") else "a text file"
+
+
+def _kind_of_archive(path: "str | os.PathLike[str]") -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return "a zip archive that is cut off or damaged"
+    if any(name.endswith("/data.pkl") for name in names):
+        return "a file of torch.save()"
+    return "an archive of numpy.savez()" if names and all(name.endswith(".npy") for name in names) else "a zip archive"
 
 
 def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = None) -> dict[str, CalibratedRule]:

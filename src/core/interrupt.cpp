@@ -29,6 +29,9 @@ void catch_interrupts() {
   struct sigaction before {};
   ::sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
+}
+
+void ignore_size_signal() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

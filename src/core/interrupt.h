@@ -20,9 +20,10 @@ class Interrupted : public std::exception {
 /// From now on SIGINT (Ctrl-C), SIGTERM and, unless it is ignored (nohup), SIGHUP (a closed terminal) only note the
 /// request; the program answers it at its next step by ending cleanly. A SIGINT after that ends the process at once
 /// with exit code 130.
-///
-/// Ignores SIGXFSZ too: a file over the size limit is then an error of write(), as a full disk is.
 void catch_interrupts();
+
+/// Ignores SIGXFSZ: a file over the size limit is from now on an error of write(), as a full disk is.
+void ignore_size_signal();
 
 /// The first signal caught (SIGINT, SIGTERM or SIGHUP), or 0.
 int interrupted();

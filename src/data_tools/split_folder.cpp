@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -98,6 +100,7 @@ std::vector<Paths> images_of(const fs::path& folder, const std::vector<std::stri
     if (files.file_size(i) == 0 && ++split.empty == 1) split.first_empty = files.path(i).string();
   }
   split.unread = files.unread();
+  if (classes.size() > 1) warn_of_inner_classes(folder, classes, files, /*depth=*/1);
   return images;
 }
 
@@ -262,6 +265,8 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
         "{} of the {} classes in '{}' are large enough, expected two at least: a class needs more than {} images ({}), "
         "and one left to train on",
         split.classes.size(), classes.size(), folder.string(), rule.min_images, kImageEndings);
+    if (const std::string inner = folders_in_classes(folder, classes); classes.size() == 1 && !inner.empty())
+      what += fmt::format(". Are the folders in '{}' the classes ({})?", classes[0], inner);
     for (const std::string& text : unread_texts(split.unread)) what += ". " + text;
     if (!split.unreadable.empty()) {
       what += fmt::format(". {} images cannot be read; the first: {}", split.unreadable.size(),
@@ -270,6 +275,26 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
     throw DataError(what);
   }
   return split;
+}
+
+SharedImageSearch shared_images_of(const fs::path& folder, const FolderSplit& split, int64_t most_files) {
+  Dataset data;
+  FileTable files(folder);
+  const std::array<Split*, std::size(kParts)> splits{&data.train, &data.val, &data.calibration, &data.test};
+  for (const ClassSplit& one : split.classes) data.class_names.push_back(one.name);
+  for (size_t part = 0; part < std::size(kParts); ++part) {
+    for (size_t c = 0; c < split.classes.size(); ++c) {
+      for (const fs::path& file : split.classes[c].*kParts[part].files) {
+        splits[part]->ids.push_back(files.size());
+        splits[part]->labels.push_back(static_cast<int64_t>(c));
+        files.add(file.native());
+      }
+    }
+  }
+  files.measure();
+  const auto images = std::make_shared<ImageFiles>(std::move(files), ImageFileOptions{});
+  for (Split* part : splits) part->images = images;
+  return find_shared_images(data, most_files);
 }
 
 void check_out(const SplitRequest& request) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "datasets/file_table.h"
+#include "datasets/shared_images.h"
 #include "src/data_tools/verify.h"
 
 namespace settrain {
@@ -73,6 +74,10 @@ struct FolderSplit {
 /// a blank at an end.
 FolderSplit split_folder(const std::filesystem::path& folder, const SplitRule& rule, uint64_t seed,
                          int64_t readers = 0);
+
+/// Images of which the split has copies in two parts, or in two classes of one. Files of equal sizes are compared as
+/// find_shared_images() says.
+SharedImageSearch shared_images_of(const std::filesystem::path& folder, const FolderSplit& split, int64_t most_files);
 
 struct SplitRequest {
   std::filesystem::path folder, out;

@@ -83,9 +83,9 @@ void set_temperature(const CalibrationRequest& request, Calibration& result, con
   }
 }
 
-// Hashes of an image's label and scores, for each image.
+// Hashes of an image's label and scores in float32, for each image.
 std::vector<size_t> hashes_of(const SplitScores& images) {
-  const at::Tensor scores = images.scores.contiguous(), labels = images.labels.contiguous();
+  const at::Tensor scores = images.scores.to(at::kFloat).contiguous(), labels = images.labels.contiguous();
   const auto row_bytes = static_cast<size_t>(scores.size(1) * scores.element_size());
   const auto* row = static_cast<const char*>(scores.const_data_ptr());
   std::vector<size_t> hashes;
@@ -96,13 +96,27 @@ std::vector<size_t> hashes_of(const SplitScores& images) {
   return hashes;
 }
 
-// A reason to suspect that some images both calibrate and judge: their scores and labels are equal to the last bit.
-// Empty where there is none, or where scores are rounded so that calibration images already share theirs.
+// Whether images with different rows of scores mostly have different largest scores: of rounded scores and saturated
+// probabilities, which can be equal by chance, they have not. Judged by the first few hundred different rows.
+bool tells_images_apart(const SplitScores& images, const std::vector<size_t>& hashes) {
+  constexpr size_t kRows = 300;
+  const at::Tensor largest = images.scores.amax(1).to(at::kDouble).contiguous();
+  std::unordered_set<size_t> rows;
+  std::unordered_set<double> values;
+  for (size_t i = 0; i < hashes.size() && rows.size() < kRows; ++i) {
+    if (rows.insert(hashes[i]).second) values.insert(largest.const_data_ptr<double>()[i]);
+  }
+  return std::ssize(values) >= std::ssize(rows) * 9 / 10;
+}
+
+// A reason to suspect that some images both calibrate and judge: their scores and labels are equal in float32. Empty
+// where there is none, or where scores are rounded so that calibration images already share theirs.
 std::string why_same_images(const Calibration& result) {
   constexpr int64_t kOneInHundred = 100;
   const std::vector<size_t> hashes = hashes_of(result.calibration);
   const std::unordered_set<size_t> calibrating(hashes.begin(), hashes.end());
-  if (std::ssize(hashes) - std::ssize(calibrating) > std::ssize(hashes) / kOneInHundred) return {};
+  const bool are_shared = std::ssize(hashes) - std::ssize(calibrating) > std::ssize(hashes) / kOneInHundred;
+  if (are_shared && !tells_images_apart(result.calibration, hashes)) return {};
   const std::vector<size_t> judging = hashes_of(result.judged);
   const auto same = std::ranges::count_if(judging, [&](size_t hash) { return calibrating.contains(hash); });
   if (same == 0 || same < std::ssize(judging) / kOneInHundred) return {};
@@ -156,6 +170,18 @@ void compare_with_guessing(Calibration& result) {
       fmt::format("top-1 accuracy is {}, not clearly above the {:.2g} % of guessing: is the model trained, and are the "
                   "labels counted from 0, in the order of the scores' columns?{}",
                   where, 100 * chance, shift));
+}
+
+// Warns of labels that are all of one class: every rule is right about them that holds it.
+void warn_of_one_class(Calibration& result) {
+  const at::Tensor& labels = result.calibration.labels;
+  const auto label = labels[0].item<int64_t>();
+  if (labels.ne(label).any().item<bool>()) return;
+  const int64_t classes = result.facts.classes;
+  result.warnings.push_back(
+      fmt::format("{} are all of class {}{}: coverage says nothing about others", result.calibrated_on, label,
+                  classes == 1 ? ", the only one; a single score for two classes needs a second column, of zeros"
+                               : fmt::format(", of {}", classes)));
 }
 
 // Advice that makes the sets of a rule smaller than all classes.
@@ -260,6 +286,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.calibration_top1 = top1_accuracy(result.calibration);
   result.judged_top1 = top1_accuracy(result.judged);
   compare_with_guessing(result);
+  warn_of_one_class(result);
   std::string no_guarantee = request.no_guarantee;
   if (const std::string same = why_same_images(result); !same.empty()) {
     result.warnings.push_back(same);

@@ -34,6 +34,10 @@ void add_folder(const fs::path& folder, FileTable& files) {
     for (const std::string& text : unread_texts(found.unread())) unread += ". " + text;
     throw DataError(fmt::format("no {} file in '{}' or the folders in it{}", kImageEndings, folder.string(), unread));
   }
+  // A photograph without an ending is no picture by its name, and would be missed in the answers.
+  if (found.unread().endings.contains("")) {
+    for (const std::string& text : unread_texts(found.unread())) log::warning("[predict] " + text);
+  }
   for (int64_t i = 0; i < found.size(); ++i) files.add(found.path(i).native());
 }
 

@@ -100,7 +100,7 @@ CalibratedRule stored_rule(const TrainedModel& model, const CalibratedPlace* pla
   if (model.rules && std::ranges::count(model.rules->outdated, rule) > 0) throw OutdatedRule(rule);
   throw ConfigError(fmt::format(
       "the rule {} is not calibrated for '{}'{}; calibrated are: {}. `settrain calibrate RUN --checkpoint {} "
-      "--rules {}{}` calibrates it for a run (then export it again); top:K and error:E need no calibration",
+      "--rules '{}'{}` calibrates it for a run (then export it again); top:K and error:E need no calibration",
       rule.name(), model.file.string(), place ? " and the place " + place->name : "",
       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
       model.is_exported ? "NAME" : model.file.stem().string(), rule.name(),

@@ -98,6 +98,9 @@ Checkpoint load_weights(Experiment& run, const fs::path& file) {
   check_same_model(run, checkpoint);
   check_same_data(run, checkpoint);
   checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
+  if (run.train.epochs > 0 && checkpoint.integer("state.step") == 0)
+    log::warning(
+        fmt::format("[run] '{}' has the weights from before the first step: the run was not trained", file.string()));
   return checkpoint;
 }
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "datasets/feature_file.h"
+#include "datasets/shared_images.h"
+#include "datasets/validation_split.h"
 #include "metrics/class_hits.h"
 #include "metrics/label_rank.h"
 #include "src/core/error.h"
@@ -43,6 +45,11 @@ LabelledFeatures features_in(const std::filesystem::path& path, const FeatureFil
   const std::string place = fmt::format("'{}'", path.string());
   if (file.labels.empty()) throw DataError(place + " has no labels: a probe compares answers with labels");
   return labelled_features(*file.features, file.labels, place);
+}
+
+Split split_of(const char* name, const std::filesystem::path& path, FeatureFile file) {
+  const std::vector<int64_t> labels = file.labels;
+  return make_split(name, std::make_shared<FeatureRows>(path, std::move(file)), labels);
 }
 
 // --------------------------------------------------------------------------------------------- judgement
@@ -157,7 +164,8 @@ at::Tensor choose_c(Regression& regression, const LabelledFeatures& judging, con
     }
     after_fit();
   }
-  if (chosen.c == chosen.tried.front() || chosen.c == chosen.tried.back()) {
+  const bool differs = std::ranges::any_of(chosen.accuracy, [&](double accuracy) { return accuracy < best; });
+  if (differs && (chosen.c == chosen.tried.front() || chosen.c == chosen.tried.back())) {
     log::warning(fmt::format("[probe] the best C of {} is the {}: try others beyond it", fmt::join(chosen.tried, ", "),
                              chosen.c == chosen.tried.front() ? "smallest" : "largest"));
   }
@@ -197,12 +205,13 @@ LabelledFeatures labelled_features(const FeatureTable& table, const std::vector<
 
 ProbeData read_probe_data(const std::filesystem::path& train, const std::filesystem::path& test,
                           const std::filesystem::path& val) {
-  const FeatureFile train_file = read_feature_file(train);
+  FeatureFile train_file = read_feature_file(train);
   ProbeData data{.train = features_in(train, train_file), .test = {}, .val = {}};
   std::string test_digest;
   auto classes = static_cast<int64_t>(train_file.class_names.size());
-  const auto add = [&](const std::filesystem::path& path) {
-    const FeatureFile file = read_feature_file(path);
+  Dataset rows;  // of which two splits may have some in common
+  const auto add = [&](const std::filesystem::path& path, Split& split) {
+    FeatureFile file = read_feature_file(path);
     check_belongs(train, train_file, path, file);
     if (file.digest == test_digest) {
       throw DataError(fmt::format("'{}' and '{}' are the same file: test images must not be validation images",
@@ -210,10 +219,12 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
     }
     if (test_digest.empty()) test_digest = file.digest;
     classes = std::max(classes, static_cast<int64_t>(file.class_names.size()));
-    return features_in(path, file);
+    LabelledFeatures features = features_in(path, file);
+    split = split_of(split.name.c_str(), path, std::move(file));
+    return features;
   };
-  data.test = add(test);
-  if (!val.empty()) data.val = add(val);
+  data.test = add(test, rows.test);
+  if (!val.empty()) data.val = add(val, rows.val);
   const auto count = [&](const LabelledFeatures& part) {
     classes = std::max(classes, part.labels.max().item<int64_t>() + 1);
   };
@@ -221,6 +232,9 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
   count(data.test);
   if (data.val) count(*data.val);
   data.classes = classes;
+  rows.train = split_of("train", train, std::move(train_file));
+  for (int64_t c = 0; c < classes; ++c) rows.class_names.push_back(fmt::format("{}", c));
+  find_shared_images(rows, 0).warn();
   return data;
 }
 

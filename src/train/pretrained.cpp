@@ -240,7 +240,12 @@ std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
     }
     if (!fits(target, found->second)) {
       const bool is_of_positions = name == "pos_embed" || name.ends_with(".pos_embedding");
-      const char* why = is_of_positions ? ", which depends on the images' size" : "";
+      const bool is_of_images = target.dim() == 4 && found->second.shape.size() == 4 &&
+                                std::max(target.size(1), found->second.shape[1]) == 3 &&
+                                std::min(target.size(1), found->second.shape[1]) == 1;
+      const char* why = is_of_positions ? ", which depends on the images' size"
+                        : is_of_images  ? ", as grey images have one channel and others three (data.grey)"
+                                        : "";
       misshapen.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
                                       describe(target.sizes(), dtype_of(target.scalar_type())), why));
     }

@@ -65,7 +65,7 @@ TEST_CASE("A second SIGTERM changes nothing") {
 
 TEST_CASE("A file over the size limit is an error of write and not a signal") {
   CHECK(run_in_child([] {
-          catch_interrupts();
+          ignore_size_signal();
           const rlimit none{0, 0};
           ::setrlimit(RLIMIT_FSIZE, &none);
           const int file = ::open("/tmp", O_TMPFILE | O_WRONLY, 0600);

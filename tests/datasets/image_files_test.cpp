@@ -45,10 +45,10 @@ struct NamedFiles {
 
 TEST_CASE("empty files are counted by split, and the first are named") {
   NamedFiles named;
-  named.add("train/good.png", "not decoded");
+  named.add("train/good.png", std::string(2000, 'x'));  // not looked at
   CHECK_NOTHROW(named.refuse());
   for (int i = 0; i < 7; ++i) named.add("train/" + std::to_string(i) + ".png", "");
-  named.add("test/z.jpg", "");
+  named.add("test/z.jpg", std::string());
   CHECK_THROWS_AS(named.refuse(), DataError);
   CHECK_THROWS_WITH(named.refuse(), Contains("8 image files") && Contains("train: 7: ") && Contains("train/4.png'") &&
                                         Contains("and 2 more") && !Contains("train/5.png") && Contains("test: 1: ") &&
@@ -62,10 +62,21 @@ TEST_CASE("a listed file of another kind is refused by its contents, and a JPEG 
   NamedFiles named;
   named.add("train/a.heic", kJpeg);
   named.add("train/b.JFIF", kJpeg);
-  named.add("test/no_ending", kHeic);  // only decoding tells
+  named.add("train/large.jpg", kHeic + std::string(2000, 'x'));  // only decoding tells
   CHECK_NOTHROW(named.refuse());
   named.add("test/c.HEIC", kHeic);
   CHECK_THROWS_WITH(named.refuse(), Contains("1 image file ") && Contains("test/c.HEIC'"));
+}
+
+TEST_CASE(
+    "what was left in place of an image is refused: small files of all splits, and any of those that are evaluated") {
+  NamedFiles named;
+  named.add("train/good.jpg", kJpeg);
+  named.add("train/pointer.jpg", "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 3\n");
+  named.add("test/good.png", kJpeg + std::string(2000, 'x'));
+  named.add("test/page.png", "<!DOCTYPE html>" + std::string(2000, ' '));
+  CHECK_THROWS_WITH(named.refuse(), Contains("2 image files") && Contains("train/pointer.jpg' (no JPEG") &&
+                                        Contains("test/page.png' (no JPEG") && !Contains("good"));
 }
 
 TEST_CASE("images in memory are never refused") {

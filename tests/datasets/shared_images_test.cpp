@@ -5,7 +5,10 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "datasets/feature_file.h"
 #include "datasets/image_files.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -18,6 +21,8 @@ namespace {
 // calibration, test.
 struct SharedFiles {
   test::TemporaryFolder folder;
+
+  std::string quoted(const std::string& name) const { return "'" + (folder / name).string() + "'"; }
 
   Dataset load() {
     Dataset dataset;
@@ -62,8 +67,8 @@ TEST_CASE("files with the same contents are found in each pair of splits, those 
   CHECK((search.found[0].split == "train" && search.found[0].other == "val" && search.found[0].count == 1));
   CHECK((search.found[1].split == "train" && search.found[1].other == "test" && search.found[1].count == 2));
   CHECK((search.found[2].split == "val" && search.found[2].other == "test" && search.found[2].count == 2));
-  CHECK(search.found[1].first == (files.folder / "train/a").string());
-  CHECK(search.found[1].first_other == (files.folder / "test/x").string());
+  CHECK(search.found[1].first == files.quoted("train/a"));
+  CHECK(search.found[1].first_other == files.quoted("test/x"));
 }
 
 TEST_CASE("files of one split with the same contents and different labels are found") {
@@ -77,7 +82,7 @@ TEST_CASE("files of one split with the same contents and different labels are fo
   REQUIRE(search.two_labels.size() == 2);
   const TwoLabels& train = search.two_labels[0];
   CHECK((train.split == "train" && train.count == 2));
-  CHECK((train.first == (files.folder / "train/a").string() && train.other == (files.folder / "train/elm1").string()));
+  CHECK((train.first == files.quoted("train/a") && train.other == files.quoted("train/elm1")));
   CHECK((train.first_labels == "oak" && train.other_labels == "elm"));
   CHECK((search.two_labels[1].split == "test" && search.two_labels[1].count == 1));
   for (const TwoLabels& found : search.two_labels) {
@@ -104,7 +109,7 @@ TEST_CASE("labels are compared as sets where images have several") {
   add({0});
   const auto found = find_shared_images(dataset, kAll).two_labels;
   REQUIRE(found.size() == 1);
-  CHECK((found[0].count == 1 && found[0].other == (files.folder / "train/c").string()));
+  CHECK((found[0].count == 1 && found[0].other == files.quoted("train/c")));
   CHECK((found[0].first_labels == "oak, elm" && found[0].other_labels == "oak"));
 }
 
@@ -118,7 +123,7 @@ TEST_CASE("files of equal size, beginning and end are compared as a whole") {
   const auto found = find_shared_images(files.load(), kAll).found;
   REQUIRE(found.size() == 1);
   CHECK(found[0].count == 1);
-  CHECK(found[0].first_other == (files.folder / "test/same").string());
+  CHECK(found[0].first_other == files.quoted("test/same"));
 }
 
 TEST_CASE("of too many files only links are compared, and the rest is counted") {
@@ -131,7 +136,7 @@ TEST_CASE("of too many files only links are compared, and the rest is counted") 
   CHECK(search.not_compared == 3);
   REQUIRE(search.found.size() == 1);
   CHECK(search.found[0].count == 1);
-  CHECK(search.found[0].first_other == (files.folder / "test/link").string());
+  CHECK(search.found[0].first_other == files.quoted("test/link"));
   CHECK(find_shared_images(files.load(), 3).found[0].count == 2);
 }
 
@@ -143,4 +148,35 @@ TEST_CASE("empty and missing files are equal to no other") {
   std::filesystem::remove(files.folder / "test/b");
   CHECK(find_shared_images(dataset, kAll).found.empty());
   CHECK(find_shared_images(dataset, 0).found.empty());
+}
+
+TEST_CASE("equal rows of features are found where they are wide enough not to be equal by chance") {
+  for (const int64_t width : {kLeastWidth, kLeastWidth - 1}) {
+    Dataset dataset;
+    dataset.class_names = {"oak", "elm"};
+    const auto add = [&](Split& split, const std::vector<float>& first_numbers) {
+      FeatureFile file;
+      std::vector<float> values;
+      for (const float number : first_numbers) {
+        values.push_back(number);
+        values.insert(values.end(), static_cast<size_t>(width - 1), 1.0F);
+        split.ids.push_back(std::ssize(split.ids));
+        split.labels.push_back(split.ids.back() % 2);
+      }
+      file.features = std::make_shared<FeatureTable>(std::move(values), width);
+      split.images = std::make_shared<FeatureRows>(split.name + ".npz", std::move(file));
+    };
+    add(dataset.train, {1, 2, 3, 3});
+    add(dataset.test, {4, 2, 1});
+    const SharedImageSearch search = find_shared_images(dataset, 0);
+    const size_t found = width == kLeastWidth ? 1 : 0;
+    REQUIRE(search.found.size() == found);
+    REQUIRE(search.two_labels.size() == found);
+    if (found == 0) continue;
+    CHECK(search.found[0].text() ==
+          "2 images of test are also in train; the first: row 1 of 'test.npz' is the image of row 1 of 'train.npz'");
+    CHECK(
+        search.two_labels[0].text() ==
+        "1 image has two labels in train; the first: row 3 of 'train.npz' (elm) is the image of row 2 of 'train.npz' (oak)");
+  }
 }

@@ -75,6 +75,26 @@ class Split(ProgramTest):
         for text in ("2 .heic, 1 .gif", "'trees/beech/a.heic'", "'trees/beside.png'", "'trees/beech/0.png'"):
             self.assertIn(text, out)
 
+    def test_a_folder_too_many_above_the_classes_is_told(self):
+        for one in ("batch1", "batch2"):
+            (self.folder / "all" / one).mkdir(parents=True)
+        for place, name in (("batch1", "oak tree"), ("batch1", "beech"), ("batch2", "ash, white"), ("batch2", "rare")):
+            (self.folder / "trees" / name).rename(self.folder / "all" / place / name)
+        error = self.run_program("data", "split", "all", "--to", "lists").stderr
+        self.assertRegex(error, r"no image of 'all' lies directly .*the 2 classes .*batch1.*\(batch1/beech, batch1/oak tree, batch2/ash, white\) are not classes")
+        (self.folder / "one").mkdir()
+        (self.folder / "all" / "batch1").rename(self.folder / "one" / "images")
+        self.assertIn("Are the folders in 'images' the classes (images/beech, images/oak tree)?", self.run_program("data", "split", "one", "--to", "other", expect=1).stderr)
+
+    def test_copies_in_two_parts_are_told(self):
+        self.assertNotIn("also in", self.run_program("data", "split", "trees", "--to", "lists").stderr)
+        oaks = self.folder / "trees" / "oak tree"
+        copied = {part: self.lines(f"{part}.txt")[-1].rsplit(" ", 1)[0] for part in ("train", "calibration")}
+        (self.folder / "trees" / copied["calibration"]).write_bytes((self.folder / "trees" / copied["train"]).read_bytes())
+        for verify in ((), ("--verify",)):
+            error = self.run_program("data", "split", "trees", "--to", "lists", "--overwrite", *verify).stderr
+            self.assertRegex(error, rf"1 image of calibration is also in train; the first: '\S*{oaks.name}/\d+.png' is the image of '")
+
     def test_mistakes(self):
         split = ("data", "split", "trees", "--to", "lists")
         self.assertIn("--rule fractions", self.run_program(*split, "--val", "0.2", expect=2).stderr)

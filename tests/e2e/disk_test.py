@@ -6,6 +6,18 @@ import unittest
 from program import PROGRAM, TINY, ProgramTest, environment, main, tensors_of
 
 
+class SizeLimit(ProgramTest):
+    def test_a_file_over_the_limit_is_an_error_and_leaves_nothing(self):
+        self.train_tiny("tiny", "--set", "train.epochs=1")
+        for command in ("export runs/tiny --out tiny.safetensors", "export runs/tiny --format onnx --out tiny.onnx", "import runs/tiny/checkpoints/last.safetensors --out w.safetensors",
+                        "data show tiny.yaml --out sheet.png"):
+            before = sorted(path.name for path in self.folder.iterdir())
+            done = subprocess.run(["bash", "-c", f"ulimit -f 1; {PROGRAM} {command}"], cwd=self.folder, env=environment(), capture_output=True, text=True)
+            self.assertGreater(done.returncode, 0, command)
+            self.assertIn("error: ", done.stderr, command)
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+
+
 class Disk(ProgramTest):
     def on_small_disk(self, kibibytes, script):
         """Runs the shell script with a file system of its own at `disk`. What the script copies to `kept` stays."""

@@ -214,6 +214,8 @@ class Predict(ProgramTest):
         self.assertEqual([row["path"] for row in rows if "error" in row], ["photos/a/phone.HEIC"])
         rows, _ = self.rows("photos/a/phone.HEIC", "--rule", "top:1", expect=1)
         self.assertIn("phone.HEIC", rows[0]["error"])
+        shutil.copy(self.folder / "photos/4.png", self.folder / "photos/scan")  # without an ending
+        self.assertIn("1 without an ending", self.predict("photos", "--rule", "top:1", expect=1).stderr)
         os.symlink("..", self.folder / "photos/a/up")
         self.assertIn("photos/a/up", self.predict("photos", expect=1).stderr)
 

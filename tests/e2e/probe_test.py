@@ -90,6 +90,16 @@ select: [val/top1]
         self.assertEqual((found["width"], found["results"][-1]["name"]), (by_files["width"], "head"))
         drawn = self.run_program("probe", "--config", "tiny.yaml", "--set", "data.label_noise.kind=none", "--device", "cpu", expect=2).stderr
         self.assertIn("model.pretrained", drawn)
+        # As in training, weights are told that do not say how their images were normalised.
+        self.run_program("export", "runs/tiny", "--checkpoint", "last", "--out", "weights.safetensors")
+        content = (self.folder / "weights.safetensors").read_bytes()
+        start = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:start])
+        del header["__metadata__"]
+        header = json.dumps(header).encode()
+        (self.folder / "foreign.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + content[start:])
+        foreign = self.run_program("probe", "--config", "tiny.yaml", *head, "--set", "model.pretrained=foreign.safetensors", "--set", "train.epochs=1", "--c", "1")
+        self.assertIn("nothing says how images were normalised", foreign.stderr)
         # Images that are cropped at random have no file of features; the classifiers see the centres of images.
         cropped = json.loads(self.run_program("probe", "--config", "tiny.yaml", *head, "--set", "data.pipeline=cifar", "--c", "1", "--json").stdout)
         self.assertEqual([row["top1"] for row in cropped["results"][:-1]], [row["top1"] for row in found["results"][:-1]])
@@ -109,6 +119,13 @@ select: [val/top1]
         alone = json.loads(self.probe("--c", by_tenth["c"], "--json").stdout)["logistic"]
         self.assertEqual((alone["chosen_on"], alone["tried"]), ("none", []))
         self.assertLess(abs(alone["objective"] - by_tenth["objective"]), 1e-4 * alone["objective"])
+
+    def test_an_end_of_the_c_that_are_tried_is_told_where_it_is_the_best(self):
+        self.features("train.safetensors", 80, 1)
+        self.features("test.safetensors", 40, 2)
+        told = self.probe("--c", "1e-12,1").stderr
+        self.assertIn("is the largest: try others beyond it", told)
+        self.assertNotIn("try others", self.probe("--c", "1,1.0000001").stderr)  # equally good
 
     def test_table_and_options(self):
         self.features("train.safetensors", 40, 1)
@@ -138,6 +155,20 @@ select: [val/top1]
             self.assertIn("--c", self.probe("--c", c, expect=2).stderr)
         self.probe("--neighbours", "0", expect=2)
         self.assertIn("missing.safetensors", self.probe("--val", "missing.safetensors", expect=1).stderr)
+
+    def test_rows_of_two_files_are_told(self):
+        self.features("train.safetensors", 60, 1, width=8)
+        self.features("test.safetensors", 40, 2, width=8)
+        self.assertNotIn("also in", self.probe().stderr)
+        self.features("test.safetensors", 20, 1, width=8)
+        told = "20 images of test are also in train; the first: row 0 of 'test.safetensors' is the image of row 0 of 'train.safetensors'"
+        self.assertIn(told, self.probe().stderr)
+        self.write("head.yaml", "data: {name: features, train: train.safetensors, test: test.safetensors}\nmodel: {name: head_only}\n"
+                   "loss: {name: cross_entropy}\ntrain: {epochs: 1}\nselect: [last]\neval: {splits: [test], during_training: [], threshold_from: same, top_k: [1]}\n")
+        self.assertIn(told, self.run_program("--config", "head.yaml", "--device", "cpu").stderr)
+        self.features("test.safetensors", 20, 1)  # three numbers may be equal by chance
+        self.features("train.safetensors", 60, 1)
+        self.assertNotIn("also in", self.probe().stderr)
 
     def test_classes_that_are_missing_on_one_side(self):
         self.features("train.safetensors", 40, 1, classes=3)

@@ -1,6 +1,7 @@
 #include "src/inference/calibration.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -212,6 +213,16 @@ TEST_CASE("where nothing is guaranteed, every calibrated rule says so") {
   CHECK(done.rules[0].rule.guarantee == "no guarantee: the images chose the epoch");
 }
 
+TEST_CASE("images that are all of one class are warned of") {
+  SplitScores val = drawn_scores(40, 1);
+  val.labels.fill_(1);
+  const auto warnings = [&](const ClassFacts& facts) {
+    return calibrate_and_judge(request_for({"conformal:lac:0.2"}), facts, val, "val", &val, "val").warnings;
+  };
+  CHECK_THAT(fmt::format("{}", fmt::join(warnings(kFacts), "\n")),
+             Contains("40 images of val are all of class 1, of "));
+}
+
 TEST_CASE("images that judge and calibrate are known by their scores") {
   const CalibrationRequest request = request_for({"conformal:lac:0.1", "top:2"});
   const SplitScores val = drawn_scores(400, 1), test = drawn_scores(400, 2);
@@ -226,6 +237,15 @@ TEST_CASE("images that judge and calibrate are known by their scores") {
   REQUIRE(done.warnings.size() == 1);
   CHECK_THAT(done.warnings[0], Contains("100 of the 500 images"));
   CHECK_THAT(done.rules[0].rule.guarantee, Contains("no guarantee: 100 of the 500 images"));
+  // The same where some images come twice among those that calibrate, and in another precision.
+  const SplitScores twice{at::cat({val.scores, val.scores}), at::cat({val.labels, val.labels})};
+  CalibrationRequest half = request_for({"top:2"});
+  half.share = 0.5;
+  const Calibration divided = calibrate_and_judge(half, kFacts, twice, "val.npz", nullptr, "");
+  REQUIRE(divided.warnings.size() == 1);
+  CHECK_THAT(divided.warnings[0], Contains("have the very scores of images that calibrate"));
+  const SplitScores wide{val.scores.to(at::kDouble), val.labels};
+  CHECK_THAT(judged_by(wide).warnings.at(0), Contains("400 of the 400 images"));
   // Rounded scores are equal for different images too.
   const SplitScores rounded{val.scores.div(20).round(), val.labels};
   for (const auto& warning : calibrate_and_judge(request, kFacts, rounded, "val.npz", &rounded, "test.npz").warnings) {

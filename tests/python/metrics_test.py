@@ -1,9 +1,11 @@
 """settrain.metrics: against recorded values, formulas written out, and properties."""
 
-from package import TensorTest, drawn, golden, main
+from package import SOURCE, TensorTest, drawn, golden, main
 
 import math
+import re
 import tempfile
+import warnings
 
 import numpy
 import torch
@@ -73,6 +75,21 @@ class Accuracies(TensorTest):
         self.assertAlmostEqual(values["few_top5"], sum(few) / 4, 12)
         self.assertNotIn("few_top5", metrics.accuracies(scores, labels))
 
+    def test_usual_sizes_are_those_that_the_classes_allow(self):
+        expected = {1: ["top1"], 2: ["top1", "avg2"], 4: ["top1", "avg2"], 5: ["top1", "top5", "avg2", "avg5"], 12: ["top1", "top5", "avg2", "avg5"]}
+        for classes, names in expected.items():
+            with self.subTest(classes=classes):
+                scores, labels = drawn(classes=classes)
+                found = metrics.accuracies(scores, labels)
+                self.assertEqual([name for name in found if re.fullmatch("(top|avg)[0-9]+", name)], names)
+                self.assertEqual(found, metrics.accuracies(scores, labels, k=None, average_k=None))
+                sizes = {kind: [int(name[3:]) for name in names if name.startswith(kind)] for kind in ("top", "avg")}
+                self.assertEqual(found, metrics.accuracies(scores, labels, k=sizes["top"], average_k=sizes["avg"]))
+        scores, labels = drawn(classes=3)
+        for wrong in ({"k": (1, 5)}, {"average_k": (2, 5)}):
+            with self.assertRaisesRegex(ValueError, f"^{next(iter(wrong))}: expected at most 3, the number of classes, got 5"):
+                metrics.accuracies(scores, labels, **wrong)
+
     def test_arrays_lists_and_tensors_are_alike(self):
         scores, labels = drawn(60)
         expected = metrics.accuracies(scores, labels)
@@ -89,6 +106,24 @@ class Accuracies(TensorTest):
         bins = (p * 15).long().clamp_max(14)
         gaps = [((best[bins == b] == labels[bins == b]).double().sum() - p[bins == b].sum()).abs().item() for b in range(15)]
         self.assertAlmostEqual(metrics.expected_calibration_error(scores, labels), sum(gaps) / len(labels), 9)
+
+    def test_a_temperature_of_few_images_is_warned_of(self):
+        header = (SOURCE / "metrics/sets/temperature.h").read_text(encoding="utf-8")
+        enough = int(re.search(r"kImagesForTemperature = (\d+);", header)[1])
+        program = (SOURCE / "src/inference/calibration.cpp").read_text(encoding="utf-8")
+        words = re.sub(r'"\s+"', "", program)  # a text in several pieces
+        self.assertIn("is fitted to {} only; with fewer than {} it depends on which images these are, and more calibration images help", words)
+        scores, labels = drawn(enough)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            metrics.fit_temperature(scores, labels)
+        few = enough - 1
+        for images, of_scores, of_labels in ((f"{few} images", scores[:few], labels[:few]), ("1 image", [[3.0, 2.0, -5.0]], [1])):
+            message = f"^the temperature [0-9.]+ is fitted to {images} only; with fewer than {enough} it depends on which images these are, and more calibration images help$"
+            with self.assertWarnsRegex(UserWarning, message) as caught:
+                temperature = metrics.fit_temperature(of_scores, of_labels)
+            self.assertEqual(caught.filename, __file__)
+            self.assertIn(f" {temperature:.4g} ", str(caught.warning))
 
     def test_a_temperature_that_does_not_exist(self):
         scores = torch.eye(12)
@@ -279,6 +314,16 @@ class LabelSets(TensorTest):
         self.assertAlmostEqual(values["sparse_top_weight"], ((q * label_sets).sum(1) / wanted).mean().item(), 12)
         self.assertAlmostEqual(values["sparse_top_f1"], (2 * ((q > 0) & label_sets).sum(1) / ((q > 0).sum(1) + wanted)).double().mean().item(), 6)
         self.assertAlmostEqual(values["sparse_top_size"], (q > 0).sum(1).double().mean().item(), 12)
+
+    def test_usual_sizes_are_those_that_the_classes_allow(self):
+        for classes, names in ((1, ["top1"]), (3, ["top1", "avg2"]), (5, ["top1", "top5", "avg2", "avg5"])):
+            with self.subTest(classes=classes):
+                scores, labels = drawn(classes=classes)
+                found = metrics.label_set_accuracies(scores, torch.nn.functional.one_hot(labels, classes))
+                recalls = [name.removesuffix("_recall") for name in found if name.endswith("_recall")]
+                self.assertEqual(recalls, names)
+        with self.assertRaisesRegex(ValueError, "^k: expected at most 5, the number of classes, got 6"):
+            metrics.label_set_accuracies(scores, torch.nn.functional.one_hot(labels, 5), k=(1, 6))
 
     def test_arrays_numbers_and_half_precision_are_taken(self):
         scores, label_sets = self.drawn_sets()

@@ -189,10 +189,30 @@ class Load(TensorTest):
             settrain.load(self.folder / "runs/run")
         with self.assertRaisesRegex(ValueError, "last.safetensors.*settrain export RUN"):
             settrain.load(self.folder / "runs/run/checkpoints/last.safetensors")
+        weights = {"fc.weight": torch.zeros(3, 3)}
+        torch.save(weights, self.folder / "weights.pth")
+        numpy.savez(self.folder / "scores.npz", scores=numpy.zeros(3))
+        save_file(weights, self.folder / "foreign.safetensors")
         (self.folder / "text.safetensors").write_text("no model")
-        for path in (self.folder / "text.safetensors", SOURCE / "tests/golden/checkpoints/version_1.safetensors"):
-            with self.assertRaisesRegex(ValueError, "no model that settrain exported"):
+        (rules,) = (self.folder / "runs/run").glob("rules-*.json")
+        expected = "load() reads the safetensors file that `settrain export RUN` writes"
+        elsewhere = ". Weights of other programs go into their own network, by its load_state_dict()"
+        for path, kind, advice in (
+            (self.folder / "weights.pth", "a file of torch.save()", elsewhere),
+            (self.folder / "scores.npz", "an archive of numpy.savez()", ""),
+            (self.folder / "foreign.safetensors", "a safetensors file that `settrain export` did not write", elsewhere),
+            (self.folder / "text.safetensors", "a text file", ""),
+            (self.folder / "runs/run/checkpoints/last.safetensors", "a checkpoint of a run", ""),
+            (SOURCE / "tests/golden/checkpoints/version_1.safetensors", "a checkpoint of a run", ""),
+            (rules, "a JSON file", ", and settrain.sets.load() reads a file of rules"),
+        ):
+            with self.subTest(path=path.name), self.assertRaises(ValueError) as caught:
                 settrain.load(path)
+            self.assertEqual(str(caught.exception), f"{str(path)!r}: no model that settrain exported: this is {kind}; {expected}{advice}")
+        cut = self.folder / "cut.safetensors"
+        cut.write_bytes((self.folder / "model.safetensors").read_bytes()[:-4])
+        with self.assertRaisesRegex(ValueError, "cut.safetensors': the file is cut off or damaged, so export it again .settrain export RUN."):
+            settrain.load(cut)
         with self.assertRaisesRegex(ValueError, "plants.onnx.*onnxruntime.*docs/file_formats.md"):
             settrain.load(self.folder / "plants.onnx")
         with self.assertRaises(FileNotFoundError):

@@ -1,14 +1,24 @@
 """settrain.sets: against recorded sets, formulas written out, and properties."""
 
-from package import TensorTest, drawn, main
+from package import SOURCE, TensorTest, drawn, main
 
+import io
 import json
 import math
+import pathlib
+import tempfile
 import warnings
 
+import numpy
 import torch
 
 from settrain import metrics, sets
+
+
+def with_header(header):
+    """A safetensors file of this header, without tensors."""
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text
 
 
 class Sets(TensorTest):
@@ -196,6 +206,62 @@ class Sets(TensorTest):
     def test_no_data_are_needed_for_shapes(self):
         rule = sets.calibrate("top:3", *drawn())
         self.assertEqual(rule.sets(torch.empty(7, 12, device="meta")).shape, (7, 12))
+
+    def load_of(self, name, content):
+        """settrain.sets.load() of a file with this content."""
+        with tempfile.TemporaryDirectory(prefix="settrain-python-") as folder:
+            path = pathlib.Path(folder) / name
+            path.write_bytes(content)
+            return sets.load(path)
+
+    def test_files_without_rules_are_named(self):
+        scores, labels = drawn()
+        rule = str(sets.calibrate("top:3", scores, labels))
+        numpy.savez(archive := io.BytesIO(), scores=scores.numpy())
+        numpy.save(array := io.BytesIO(), scores.numpy())
+        torch.save({"weight": scores}, weights := io.BytesIO())
+        torch.save({"weight": scores}, pickle := io.BytesIO(), _use_new_zipfile_serialization=False)
+        foreign, plain = with_header({"__metadata__": {"format": "pt"}}), with_header({})
+        exported = with_header({"__metadata__": {"card": "{}", "config": ""}})
+        damaged = with_header({"__metadata__": {"card": "{}", "config": "", "rules": "[1"}})
+        files = [
+            ("weights.pth", weights.getvalue(), "a file of torch.save()"),
+            ("old.pth", pickle.getvalue(), "a pickle, such as those of torch.save()"),
+            ("scores.npz", archive.getvalue(), "an archive of numpy.savez()"),
+            ("archive.safetensors", archive.getvalue(), "an archive of numpy.savez()"),
+            ("cut.npz", archive.getvalue()[:100], "a zip archive that is cut off or damaged"),
+            ("scores.npy", array.getvalue(), "an array of numpy.save()"),
+            ("foreign.safetensors", foreign, "a safetensors file that `settrain export` did not write"),
+            ("plain.safetensors", plain, "a safetensors file that `settrain export` did not write"),
+            ("plain.bin", plain, "a safetensors file that `settrain export` did not write"),
+            ("cut.safetensors", foreign[:20], "a safetensors file that is cut off or damaged"),
+            ("damaged.safetensors", damaged, "a damaged file of `settrain export`"),
+            ("last.safetensors", (SOURCE / "tests/golden/checkpoints/version_1.safetensors").read_bytes(), "a checkpoint of a run"),
+            ("notes.txt", "é".encode() * 999, "a text file"),
+            ("half.json", b'{"rules": [', "a JSON file"),
+            ("deep.json", b"[" * 100_000, "a JSON file"),
+            ("list.json", b"[1, 2]", "a JSON file without rules"),
+            ("rule.json", rule.encode(), "the text of one rule, which settrain.sets.CalibratedRule(text) reads"),
+            ("plants.onnx", b"\x08\x08\x12\x08settrain", "an ONNX graph"),
+            ("empty", b"", "an empty file"),
+            ("photo.png", b"\x89PNG\r\n", "a file of another format"),
+        ]
+        for name, content, kind in files:
+            with self.subTest(name=name), self.assertRaises(ValueError) as caught:
+                self.load_of(name, content)
+            message = str(caught.exception)
+            self.assertIn(f"{name}': no rules that settrain calibrated: this is {kind}; load() reads the file rules-CHECKPOINT.json that", message)
+            self.assertIn("`settrain calibrate RUN` writes, or the safetensors file that `settrain export RUN` writes after it", message)
+        for name, content, message in (
+            ("model.safetensors", exported, "when this model was exported, it had none; run `settrain calibrate RUN`, and export it again"),
+            ("cold.json", b'{"rules": []}', "it has no 'temperature'; load"),
+            ("rules.json", b'{"rules": [1], "temperature": 1}', "no rules that settrain calibrated: "),
+        ):
+            with self.subTest(name=name), self.assertRaisesRegex(ValueError, message):
+                self.load_of(name, content)
+        self.assertEqual(self.load_of("own.txt", f'{{"rules": [{rule}], "temperature": 1}}'.encode()), {"top:3": sets.CalibratedRule(rule)})
+        with self.assertRaises(FileNotFoundError):
+            sets.load("missing.json")
 
     def test_errors(self):
         scores, labels = drawn()

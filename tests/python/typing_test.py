@@ -21,6 +21,7 @@ value: torch.Tensor = loss(scores, labels, noise=scores)
 losses.LDAM(torch.ones(3, dtype=torch.int64), class_weights=torch.ones(3))
 coverage: float = sets.quality(scores > 0, labels)["coverage"]
 accuracy: float = metrics.topk_accuracy(scores, labels, k=2)
+accuracies: dict[str, float] = metrics.accuracies(scores, labels, k=None, average_k=[1.5])
 
 losses.NoisedTopK(K=5)  # "K"
 losses.NoisedTopK(redcution="sum")  # "redcution"

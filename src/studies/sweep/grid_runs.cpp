@@ -91,6 +91,11 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
   if (!problems.empty()) throw ConfigError(fmt::format("{}", fmt::join(problems, "\n")));
 }
 
+// Threads are free to choose for a single run; the runs of a sweep have them in common.
+bool tells_runs_apart(const config::Entry& entry) {
+  return (!entry.key.is_free || entry.path == "run.threads") && entry.path != "name" && entry.path != "run.dir";
+}
+
 }  // namespace
 
 std::string with_digest(const SweepPoint& point) {
@@ -100,11 +105,17 @@ std::string with_digest(const SweepPoint& point) {
 std::string identity_of(const config::Config& config) {
   std::string text;
   for (const config::Entry& entry : config.entries()) {
-    // Threads are free to choose for a single run; the runs of a sweep have them in common.
-    if ((entry.key.is_free && entry.path != "run.threads") || entry.path == "name" || entry.path == "run.dir") continue;
-    text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
+    if (tells_runs_apart(entry))
+      text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
   }
   return sha256(text);
+}
+
+std::vector<std::string> keys_without_effect(const Grid& grid, const config::Schema& schema) {
+  const config::Config base = config::load(schema, grid.base, overrides_of(grid.common));
+  std::vector<std::string> keys = varying_keys(expand_grid(grid, base));
+  std::erase_if(keys, [&](const std::string& key) { return !base.has(key) || tells_runs_apart(base.at(key)); });
+  return keys;
 }
 
 config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run) {

@@ -27,6 +27,9 @@ std::string with_digest(const SweepPoint& point);
 /// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
+/// Keys that vary in the grid and tell no runs apart, as identity_of() has it.
+std::vector<std::string> keys_without_effect(const Grid& grid, const config::Schema& schema);
+
 /// The config that the run in a folder was asked for: the recorded one, with the usual defaults where the run fitted
 /// them to its number of classes. So its identity is that of the point it was trained for. Throws as load_recorded().
 config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run);

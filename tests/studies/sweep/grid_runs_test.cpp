@@ -64,6 +64,8 @@ class GridOf {
     return all;
   }
 
+  Names keys_without_effect() { return settrain::keys_without_effect(grid_, schema()); }
+
   int64_t repeated = 0;
 
  private:
@@ -103,6 +105,7 @@ TEST_CASE("points that come to the same config are kept once") {
       {"1"});
   CHECK(grid.points().size() == 2);
   CHECK(grid.repeated == 2);
+  CHECK(grid.keys_without_effect() == Names{"data.workers"});
 }
 
 TEST_CASE("a config's identity is what its numbers follow from") {
