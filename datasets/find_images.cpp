@@ -234,8 +234,8 @@ void warn_of_inner_classes(const fs::path& folder, const std::vector<std::string
   }
   if (files.size() == 0) return;
   log::warning(fmt::format(
-      "[data] no image of '{}' lies directly in the folder of its class: the {} classes are the folders in it, the "
-      "first is {}, and folders in them ({}) are not classes",
+      "[data] no image of '{}' lies directly in the folder of its class. The {} classes are the folders in it, the first "
+      "is {}. If the classes are the folders in these (such as {}), there is a folder too many above them",
       folder.string(), classes.size(), classes[0], folders_in_classes(folder, classes)));
 }
 

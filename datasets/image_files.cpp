@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "datasets/find_images.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/interrupt.h"
 #include "src/core/log.h"
 
 namespace settrain {
@@ -119,17 +121,41 @@ std::filesystem::path file_of(const ImageSource& images, int64_t id) {
 
 namespace {
 
-// Why a file is certain to be unreadable, or an empty text. `looks_inside`: whatever its name and size.
-std::string certain_fault(const FileTable& files, int64_t id, bool looks_inside) {
-  constexpr int64_t kSmall = 1024;  // bytes: what large-file storage and web servers leave in place of an image
-  const int64_t size = files.file_size(id);
-  if (size == 0) return "empty";
+// Whether the first bytes of a file are looked at although its name is an image's: where few are in the split. Training
+// meets its own images soon, and those of other splits only after an epoch, or after all of them; the small files of
+// training may be what large-file storage and web servers leave in place of images.
+class LooksInside {
+ public:
+  explicit LooksInside(const FileTable& files, const Split& split) : files_(files) {
+    constexpr int64_t kMost = 5000;
+    const auto small = std::ranges::count_if(split.ids, [this](int64_t id) { return is_small(id); });
+    all_ = split.name != "train" && split.size() <= kMost;
+    small_ = small <= kMost;
+  }
+
+  bool operator()(int64_t id) const { return all_ || (small_ && is_small(id)); }
+
+ private:
+  bool is_small(int64_t id) const {
+    constexpr int64_t kSmall = 1024;  // bytes
+    return files_.file_size(id) <= kSmall;
+  }
+
+  const FileTable& files_;
+  bool all_, small_;
+};
+
+// Why a file is certain to be unreadable, or an empty text.
+std::string certain_fault(const FileTable& files, int64_t id, const LooksInside& looks_inside) {
+  if (files.file_size(id) == 0) return "empty";
   const std::string_view name = files.name(id);
   const bool is_other_picture = is_picture(name) && !is_image(name);
-  if (!is_other_picture && !looks_inside && size > kSmall) return {};
+  if (!is_other_picture && !looks_inside(id)) return {};
+  throw_if_interrupted();
   std::vector<char> start(64);
   std::ifstream stream(files.path(id), std::ios::binary);
   stream.read(start.data(), std::ssize(start));
+  if (stream.gcount() == 0) return {};  // reading says why
   const auto* bytes = reinterpret_cast<const uint8_t*>(start.data());
   const ImageHeader header = parse_image_header({bytes, static_cast<size_t>(stream.gcount())});
   return header.format == ImageFormat::kUnknown ? "no JPEG, PNG, BMP, WebP or TIFF" : "";
@@ -138,15 +164,13 @@ std::string certain_fault(const FileTable& files, int64_t id, bool looks_inside)
 }  // namespace
 
 void refuse_unreadable(std::span<const Split* const> splits) {
-  constexpr int64_t kShown = 5;        // of each split
-  constexpr int64_t kLookedAt = 5000;  // images of a split: about a second on a slow disk
+  constexpr int64_t kShown = 5;  // of each split
   int64_t all = 0;
   std::string text;
   for (const Split* split : splits) {
     const auto* images = dynamic_cast<const ImageFiles*>(split->images.get());
     if (!images) continue;
-    // Training meets its own images soon; those of other splits only after an epoch, or after all of them.
-    const bool looks_inside = split->name != "train" && split->size() <= kLookedAt;
+    const LooksInside looks_inside(images->files(), *split);
     int64_t count = 0;
     std::string shown;
     for (const int64_t id : split->ids) {

@@ -59,8 +59,8 @@ inline constexpr const char* kSkipAdvice =
 
 /// Throws DataError where image files of these splits are certain to be unreadable, before one is decoded: they are
 /// empty, or their first bytes are no image's. These are looked at where a file's name ends as other pictures' do
-/// (.heic), where it is small, and in splits of up to 5,000 images but the training one. The message counts the files
-/// and names the first of each split.
+/// (.heic), in splits of up to 5,000 images but the training one, and of files of 1 KiB or less where a split has up to
+/// 5,000 of them. The message counts the files and names the first of each split. Throws Interrupted after a signal.
 void refuse_unreadable(std::span<const Split* const> splits);
 
 }  // namespace settrain

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -150,21 +151,33 @@ FileGroups equal_contents(const SplitsInOrder& splits, const std::vector<SharedC
   return equal;
 }
 
+// Whether a row has enough different numbers not to be equal to another image's by chance, as rows of zeros and of
+// categories are.
+bool is_telling(const std::vector<float>& row) {
+  constexpr size_t kLeast = 8;
+  std::set<float> numbers;
+  for (const float number : row) {
+    if (numbers.insert(number).second && numbers.size() == kLeast) return true;
+  }
+  return false;
+}
+
 // Groups of equal rows of features.
 FileGroups equal_rows(const SplitsInOrder& splits, const IsNotable& is_notable) {
   std::vector<SharedCandidate> rows;
   for (size_t s = 0; s < kSharingSplits; ++s) {
     const auto table = splits[s]->images ? splits[s]->images->features() : nullptr;
-    if (!table || table->width() < kLeastWidth) continue;
+    if (!table) continue;
     for (int64_t i = 0; i < splits[s]->size(); ++i) rows.push_back({table->width(), s, i});
   }
   std::vector<float> row;
-  return grouped_by(rows, is_notable, [&](const SharedCandidate& candidate) {
+  return grouped_by(rows, is_notable, [&](const SharedCandidate& candidate) -> std::optional<std::string> {
     row.resize(static_cast<size_t>(candidate.size));
     const Split& split = *splits[candidate.split];
     split.images->features()->read(split.ids[static_cast<size_t>(candidate.sample)], row.data());
+    if (!is_telling(row)) return std::nullopt;
     const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
-    return std::optional(std::to_string(std::hash<std::string_view>()(bytes)));
+    return std::to_string(std::hash<std::string_view>()(bytes));
   });
 }
 

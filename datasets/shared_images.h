@@ -29,18 +29,15 @@ struct SharedImageSearch {
   void warn() const;
 };
 
-/// Numbers in the narrowest row of features that is compared.
-inline constexpr int64_t kLeastWidth = 8;
-
-/// Files whose contents are compared whenever data are loaded: about a second.
+/// Files whose contents are compared whenever data are loaded: about a second from a local disk.
 inline constexpr int64_t kFilesToCompare = 5000;
 
 /// Finds the image files that two splits share, or that one split has with different labels: the same path, a link to
 /// the same file, or a file with the same contents. Only files of equal sizes are compared. Their contents are read
 /// where at most `most_files` of them are to be read (each by its first and last 4 KiB, then as a whole where these
 /// agree); else only paths and links are compared. A file that cannot be read is equal to no other. Rows of features
-/// are equal where all their numbers are, and are compared from kLeastWidth numbers on: narrower ones may be so by
-/// chance. Images in memory are not compared. Throws Interrupted after a signal.
+/// are those of one image where they are equal bit for bit and have eight different numbers at least: others may be
+/// equal by chance. Images in memory are not compared. Throws Interrupted after a signal.
 SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files);
 
 }  // namespace settrain

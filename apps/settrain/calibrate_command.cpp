@@ -137,7 +137,7 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   std::vector<std::string> warnings = warnings_of_scale(calibration, arguments.scores);
   std::optional<ScoreFile> test;
   if (!arguments.test.empty()) {
-    std::error_code missing;  // which reading tells
+    std::error_code missing;  // a missing file is told when it is read
     if (std::filesystem::equivalent(arguments.scores, arguments.test, missing)) {
       throw ConfigError(
           fmt::format("--test {}: the images that calibrate cannot judge; without --test a share of them "

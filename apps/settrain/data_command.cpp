@@ -267,8 +267,16 @@ int split_data(const CommandLine& /*line*/, SplitArguments options) {
   write_split(request, split);
   std::cout << describe_split(request.rule, split) << "\nThese lines of a config use it:\n"
             << data_lines(request, split) << std::flush;
-  const int64_t most_files = options.verify ? std::numeric_limits<int64_t>::max() : kFilesToCompare;
-  shared_images_of(request.folder, split, most_files).warn();
+  SharedImageSearch shared = shared_images_of(request.folder, split, kFilesToCompare);
+  if (shared.not_compared > 0 && options.verify) {
+    log::info(fmt::format("[data] comparing {} files of equal sizes", format_count(shared.not_compared)));
+    shared = shared_images_of(request.folder, split, std::numeric_limits<int64_t>::max());
+  } else if (shared.not_compared > 0) {
+    log::info(
+        fmt::format("[data] {} files of equal sizes were not compared, which may be copies; --verify compares them",
+                    format_count(shared.not_compared)));
+  }
+  shared.warn();
   return kSuccess;
 }
 

@@ -151,8 +151,10 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
     if (keys.empty()) {
       log::info(text);
     } else {
-      log::warning(fmt::format("{} and are left out: {} {} no runs apart. Give data of their own a sweep of their own",
-                               text, fmt::join(keys, ", "), keys.size() == 1 ? "tells" : "tell"));
+      log::warning(
+          fmt::format("{} and are left out: runs that differ only in {} count as one. To compare data sets, make "
+                      "a sweep for each",
+                      text, fmt::join(keys, ", ")));
     }
   }
   if (others > 0)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from settrain._files import CHECKPOINT, is_exported, kind_of, safetensors_metadata
 from settrain._networks import EfficientNetLite0, SmallDenseNet, SmallResNet
 from settrain._transformer import SHAPES, AdaptedMLP, AdaptFormer, Shape, VisionTransformer
-from settrain.sets import CHECKPOINT, CalibratedRule, is_exported, kind_of, rules_of, safetensors_metadata
+from settrain.sets import CalibratedRule, rules_of
 
 # The layer that gives the scores of torchvision's networks, by their constructors; of timm's; and of those of this package.
 TORCHVISION = {

@@ -26,13 +26,11 @@ Rules are named as in the program, with A the error, 1 - A the coverage:
 docs/sets.md says which one to take, docs/set_rules.md has the guarantees and sources.
 """
 
-import codecs
 import json
 import math
 import os
 import pathlib
 import warnings
-import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,13 +38,13 @@ import torch
 from torch import Tensor
 from typing_extensions import NotRequired, TypedDict
 
+from settrain._files import is_exported, kind_of, safetensors_metadata
 from settrain._ops import counts, integer, integers, label_matrix, number, ops, scores_and_labels, tensor, word
 from settrain._ops import scores as checked_scores
 from settrain._ops import seed as checked_seed
 
 __all__ = ["CalibratedRule", "Quality", "calibrate", "load", "quality"]
 
-CHECKPOINT = "settrain checkpoint"  # the metadata entry `kind` of checkpoints
 
 
 class CalibratedRule:
@@ -212,11 +210,14 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
         raise ValueError(f"{problem}: this is {kind_of(file, metadata)}; {advice}")
     if metadata is not None and "rules" not in metadata:
         raise ValueError(f"{problem}: when this model was exported, it had none; run `settrain calibrate RUN`, and export it again")
+    kind = kind_of(file, metadata)
+    if metadata is None and kind not in ("a JSON file", "a text file"):
+        raise ValueError(f"{problem}: this is {kind}; {advice}")
     score_scale, content = 1.0, file.read_bytes() if metadata is None else metadata["rules"]
     try:
         stored = json.loads(content)
     except (ValueError, TypeError, RecursionError):
-        raise ValueError(f"{problem}: this is {kind_of(file, metadata)}; {advice}") from None
+        raise ValueError(f"{problem}: this is {kind}; {advice}") from None
     if not isinstance(stored, dict) or "rules" not in stored:
         is_one_rule = isinstance(stored, dict) and "rule" in stored
         what = "the text of one rule, which settrain.sets.CalibratedRule(text) reads" if is_one_rule else "a JSON file without rules"
@@ -232,70 +233,6 @@ def load(path: "str | os.PathLike[str]", *, place: str | None = None) -> dict[st
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"{problem}: {str(error)[:200]}; {advice}") from None
     raise ValueError(f"place: expected one of {places or 'none'}, for which {str(file)!r} has rules, got {place!r}")
-
-
-def safetensors_metadata(path: "str | os.PathLike[str]") -> dict[str, Any] | None:
-    """The metadata of a safetensors file, empty where it has none. None for a file of another format. OSError where it cannot be read."""
-    with open(path, "rb") as stream:
-        header = stream.read(_header_length(stream.read(8)))
-    try:
-        found = json.loads(header)
-    except (ValueError, RecursionError):
-        return None
-    metadata = found.get("__metadata__", {}) if isinstance(found, dict) else None
-    return metadata if isinstance(metadata, dict) else None
-
-
-def _header_length(start: bytes) -> int:
-    """The length of a safetensors file's header by the first 8 bytes; 0 for a file of another format."""
-    most = 100_000_000  # the limit of the safetensors package
-    length = int.from_bytes(start, "little")
-    return length if len(start) == 8 and length <= most else 0
-
-
-def is_exported(metadata: dict[str, Any]) -> bool:
-    """Whether the metadata of a safetensors file are those of a file that `settrain export` wrote."""
-    return "card" in metadata and metadata.get("kind") != CHECKPOINT
-
-
-def kind_of(path: "str | os.PathLike[str]", metadata: dict[str, Any] | None) -> str:
-    """Names the format or the writer of a file that is not the wanted one, for a message. `metadata`: what safetensors_metadata() gave."""
-    if metadata is not None:
-        if metadata.get("kind") == CHECKPOINT:
-            return "a checkpoint of a run"
-        return "a damaged file of `settrain export`" if is_exported(metadata) else "a safetensors file that `settrain export` did not write"
-    if os.fspath(path).lower().endswith(".onnx"):
-        return "an ONNX graph"
-    with open(path, "rb") as stream:
-        start = stream.read(1000)
-    if not start:
-        return "an empty file"
-    if start.startswith(b"PK"):
-        return _kind_of_archive(path)
-    if start.startswith(b"\x93NUMPY"):
-        return "an array of numpy.save()"
-    if start.startswith(b"\x80"):
-        return "a pickle, such as those of torch.save()"
-    if _header_length(start[:8]) and start[8:9] == b"{":
-        return "a safetensors file that is cut off or damaged"
-    try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(start)  # takes a character that is cut at the end
-    except UnicodeDecodeError:
-        return "a file of another format"
-    if "\0" in text:
-        return "a file of another format"
-    return "a JSON file" if text.lstrip()[:1] in ("{", "[") else "a text file"
-
-
-def _kind_of_archive(path: "str | os.PathLike[str]") -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        return "a zip archive that is cut off or damaged"
-    if any(name.endswith("/data.pkl") for name in names):
-        return "a file of torch.save()"
-    return "an archive of numpy.savez()" if names and all(name.endswith(".npy") for name in names) else "a zip archive"
 
 
 def rules_of(stored: dict[str, Any], score_scale: float, place: str | None = None) -> dict[str, CalibratedRule]:

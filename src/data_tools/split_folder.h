@@ -75,8 +75,7 @@ struct FolderSplit {
 FolderSplit split_folder(const std::filesystem::path& folder, const SplitRule& rule, uint64_t seed,
                          int64_t readers = 0);
 
-/// Images of which the split has copies in two parts, or in two classes of one. Files of equal sizes are compared as
-/// find_shared_images() says.
+/// Finds images with copies in two parts of the split, or in two classes of one part, as find_shared_images() does.
 SharedImageSearch shared_images_of(const std::filesystem::path& folder, const FolderSplit& split, int64_t most_files);
 
 struct SplitRequest {

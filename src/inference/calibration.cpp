@@ -96,17 +96,17 @@ std::vector<size_t> hashes_of(const SplitScores& images) {
   return hashes;
 }
 
-// Whether images with different rows of scores mostly have different largest scores: of rounded scores and saturated
-// probabilities, which can be equal by chance, they have not. Judged by the first few hundred different rows.
+// Whether the largest scores of images with different rows of scores differ, too, in 99 of 100. Rounded scores and
+// saturated probabilities do not: rows of them may be equal by chance.
 bool tells_images_apart(const SplitScores& images, const std::vector<size_t>& hashes) {
-  constexpr size_t kRows = 300;
+  constexpr size_t kRows = 20'000;  // more of them would have equal float32 by chance
   const at::Tensor largest = images.scores.amax(1).to(at::kDouble).contiguous();
   std::unordered_set<size_t> rows;
   std::unordered_set<double> values;
   for (size_t i = 0; i < hashes.size() && rows.size() < kRows; ++i) {
     if (rows.insert(hashes[i]).second) values.insert(largest.const_data_ptr<double>()[i]);
   }
-  return std::ssize(values) >= std::ssize(rows) * 9 / 10;
+  return std::ssize(values) * 100 >= std::ssize(rows) * 99;
 }
 
 // A reason to suspect that some images both calibrate and judge: their scores and labels are equal in float32. Empty
@@ -172,16 +172,18 @@ void compare_with_guessing(Calibration& result) {
                   where, 100 * chance, shift));
 }
 
-// Warns of labels that are all of one class: every rule is right about them that holds it.
+// Warns of labels that are all of one class.
 void warn_of_one_class(Calibration& result) {
   const at::Tensor& labels = result.calibration.labels;
   const auto label = labels[0].item<int64_t>();
   if (labels.ne(label).any().item<bool>()) return;
   const int64_t classes = result.facts.classes;
   result.warnings.push_back(
-      fmt::format("{} are all of class {}{}: coverage says nothing about others", result.calibrated_on, label,
-                  classes == 1 ? ", the only one; a single score for two classes needs a second column, of zeros"
-                               : fmt::format(", of {}", classes)));
+      classes == 1
+          ? "there is one column of scores, so one class, and every set that is not empty is right. If these are scores "
+            "of class 1 of two, put a column of zeros before them"
+          : fmt::format("{} have one label only, {}, of {} classes: nothing is learnt about the others",
+                        result.calibrated_on, label, classes));
 }
 
 // Advice that makes the sets of a rule smaller than all classes.

@@ -36,7 +36,7 @@ void add_folder(const fs::path& folder, FileTable& files) {
   }
   // A photograph without an ending is no picture by its name, and would be missed in the answers.
   if (found.unread().endings.contains("")) {
-    for (const std::string& text : unread_texts(found.unread())) log::warning("[predict] " + text);
+    for (const std::string& text : unread_texts(found.unread())) log::info("[predict] " + text);
   }
   for (int64_t i = 0; i < found.size(); ++i) files.add(found.path(i).native());
 }

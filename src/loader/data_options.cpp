@@ -93,7 +93,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "pixels stay in [0, 1]. The run's checkpoints keep them.")
           .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
-          "Handling of an image that cannot be read: error stops the run and names the file, before the first step where the file is empty or, mostly, no image; skip leaves the "
+          "Handling of an image that cannot be read: error stops the run and names the file, before the first step where the file is empty, or no image in a validation or test split of up to 5,000; skip leaves the "
           "image out, in training and evaluation, and lists it in the log. A training batch of which no image is "
           "left, or a single one where batch norm cannot be trained on one, is left out. A hundred training images "
           "in a row that cannot be read stop the run. A missing file, such as the target of a broken link, stops the run before "

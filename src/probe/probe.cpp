@@ -209,7 +209,7 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
   ProbeData data{.train = features_in(train, train_file), .test = {}, .val = {}};
   std::string test_digest;
   auto classes = static_cast<int64_t>(train_file.class_names.size());
-  Dataset rows;  // of which two splits may have some in common
+  Dataset rows;  // two splits may have some in common
   const auto add = [&](const std::filesystem::path& path, Split& split) {
     FeatureFile file = read_feature_file(path);
     check_belongs(train, train_file, path, file);
@@ -233,7 +233,9 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
   if (data.val) count(*data.val);
   data.classes = classes;
   rows.train = split_of("train", train, std::move(train_file));
-  for (int64_t c = 0; c < classes; ++c) rows.class_names.push_back(fmt::format("{}", c));
+  rows.class_names = dynamic_cast<const FeatureRows&>(*rows.train.images).file().class_names;
+  for (int64_t c = std::ssize(rows.class_names); c < classes; ++c)
+    rows.class_names.push_back(fmt::format("class {}", c));
   find_shared_images(rows, 0).warn();
   return data;
 }

@@ -151,8 +151,8 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
       notes.push_back(fmt::format("'{}' is damaged, so what was calibrated is not shown.", file.string()));
       continue;
     }
-    const auto weights = folder.path() / "checkpoints" / (checkpoint.name + ".safetensors");
-    if (const std::string why = why_outdated(calibration, weights); !why.empty()) {
+    const std::string why = why_outdated(calibration, folder.checkpoint_file(checkpoint.name));
+    if (!why.empty()) {
       notes.push_back(fmt::format("'{}' is not shown: {}", file.string(), why));
       continue;
     }

@@ -216,7 +216,7 @@ RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::m
 
 fs::path RunFolder::selected_checkpoint(const std::string& select) const {
   if (select == kLast) return last_checkpoint();
-  return path_ / "checkpoints" / (checkpoint_name(select) + ".safetensors");
+  return checkpoint_file(checkpoint_name(select));
 }
 
 std::string RunFolder::checkpoint_name(const std::string& select) {
@@ -228,7 +228,7 @@ std::string RunFolder::checkpoint_name(const std::string& select) {
 }
 
 fs::path RunFolder::checkpoint(const std::string& name) const {
-  const fs::path file = path_ / "checkpoints" / (name + ".safetensors");
+  const fs::path file = checkpoint_file(name);
   std::error_code ignored;
   if (name.find('/') == std::string::npos && fs::is_regular_file(file, ignored)) return file;
   std::vector<std::string> known;

@@ -244,7 +244,7 @@ std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
                                 std::max(target.size(1), found->second.shape[1]) == 3 &&
                                 std::min(target.size(1), found->second.shape[1]) == 1;
       const char* why = is_of_positions ? ", which depends on the images' size"
-                        : is_of_images  ? ", as grey images have one channel and others three (data.grey)"
+                        : is_of_images  ? ", since grey images have one channel, and others three"
                                         : "";
       misshapen.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
                                       describe(target.sizes(), dtype_of(target.scalar_type())), why));

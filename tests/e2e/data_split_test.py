@@ -81,7 +81,7 @@ class Split(ProgramTest):
         for place, name in (("batch1", "oak tree"), ("batch1", "beech"), ("batch2", "ash, white"), ("batch2", "rare")):
             (self.folder / "trees" / name).rename(self.folder / "all" / place / name)
         error = self.run_program("data", "split", "all", "--to", "lists").stderr
-        self.assertRegex(error, r"no image of 'all' lies directly .*the 2 classes .*batch1.*\(batch1/beech, batch1/oak tree, batch2/ash, white\) are not classes")
+        self.assertRegex(error, r"no image of 'all' lies directly .*The 2 classes .*batch1.*\(such as batch1/beech, batch1/oak tree, batch2/ash, white\), there is a folder too many")
         (self.folder / "one").mkdir()
         (self.folder / "all" / "batch1").rename(self.folder / "one" / "images")
         self.assertIn("Are the folders in 'images' the classes (images/beech, images/oak tree)?", self.run_program("data", "split", "one", "--to", "other", expect=1).stderr)

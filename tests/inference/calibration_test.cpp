@@ -220,7 +220,10 @@ TEST_CASE("images that are all of one class are warned of") {
     return calibrate_and_judge(request_for({"conformal:lac:0.2"}), facts, val, "val", &val, "val").warnings;
   };
   CHECK_THAT(fmt::format("{}", fmt::join(warnings(kFacts), "\n")),
-             Contains("40 images of val are all of class 1, of "));
+             Contains("40 images of val have one label only, 1, of 8 classes"));
+  val.scores = val.scores.narrow(1, 0, 1);
+  val.labels.fill_(0);
+  CHECK_THAT(fmt::format("{}", fmt::join(warnings({.classes = 1}), "\n")), Contains("one column of scores"));
 }
 
 TEST_CASE("images that judge and calibrate are known by their scores") {
@@ -246,7 +249,18 @@ TEST_CASE("images that judge and calibrate are known by their scores") {
   CHECK_THAT(divided.warnings[0], Contains("have the very scores of images that calibrate"));
   const SplitScores wide{val.scores.to(at::kDouble), val.labels};
   CHECK_THAT(judged_by(wide).warnings.at(0), Contains("400 of the 400 images"));
-  // Rounded scores are equal for different images too.
+  // Rounded scores are equal for different images too: of two classes, probabilities of four and five digits.
+  for (const double digits : {1e4, 1e5}) {
+    const auto binary = [&](const SplitScores& scores) {
+      const at::Tensor p = at::softmax(scores.scores.narrow(1, 0, 2).div(3), 1).mul(digits).round().div(digits);
+      return SplitScores{p.clamp_min(1 / digits).log(), scores.labels.remainder(2)};
+    };
+    const SplitScores some = binary(drawn_scores(10'000, 3)), others = binary(drawn_scores(10'000, 4));
+    for (const auto& warning :
+         calibrate_and_judge(request_for({"top:1"}), {.classes = 2}, some, "val", &others, "test").warnings) {
+      CHECK_THAT(warning, !Contains("the same images"));
+    }
+  }
   const SplitScores rounded{val.scores.div(20).round(), val.labels};
   for (const auto& warning : calibrate_and_judge(request, kFacts, rounded, "val.npz", &rounded, "test.npz").warnings) {
     CHECK_THAT(warning, !Contains("the same images"));
