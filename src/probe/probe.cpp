@@ -232,8 +232,8 @@ ProbeData read_probe_data(const std::filesystem::path& train, const std::filesys
   count(data.test);
   if (data.val) count(*data.val);
   data.classes = classes;
+  rows.class_names = train_file.class_names;
   rows.train = split_of("train", train, std::move(train_file));
-  rows.class_names = dynamic_cast<const FeatureRows&>(*rows.train.images).file().class_names;
   for (int64_t c = std::ssize(rows.class_names); c < classes; ++c)
     rows.class_names.push_back(fmt::format("class {}", c));
   find_shared_images(rows, 0).warn();

@@ -66,10 +66,11 @@ class RunFolder {
   std::filesystem::path calibration(const std::string& checkpoint) const {
     return path_ / ("calibration-" + checkpoint + ".json");
   }
+  /// checkpoints/NAME.safetensors, whether it is there or not.
   std::filesystem::path checkpoint_file(const std::string& name) const {
     return path_ / "checkpoints" / (name + ".safetensors");
   }
-  /// The same. Throws RunError, naming those that are there, where there is none of that name.
+  /// The same, which must be there. Throws RunError, naming those that are there, where there is none of that name.
   std::filesystem::path checkpoint(const std::string& name) const;
   /// The checkpoint that an entry of `select` keeps: checkpoints/best-val-macro_top5.safetensors for
   /// "val/macro_top5", the last one for kLast.

@@ -11,11 +11,11 @@ class SizeLimit(ProgramTest):
         self.train_tiny("tiny", "--set", "train.epochs=1")
         for command in ("export runs/tiny --out tiny.safetensors", "export runs/tiny --format onnx --out tiny.onnx", "import runs/tiny/checkpoints/last.safetensors --out w.safetensors",
                         "data show tiny.yaml --out sheet.png"):
-            before = sorted(path.name for path in self.folder.iterdir())
+            before = sorted(self.folder.rglob("*"))
             done = subprocess.run(["bash", "-c", f"ulimit -f 1; {PROGRAM} {command}"], cwd=self.folder, env=environment(), capture_output=True, text=True)
             self.assertGreater(done.returncode, 0, command)
             self.assertIn("error: ", done.stderr, command)
-            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+            self.assertEqual(sorted(self.folder.rglob("*")), before)
 
 
 class Disk(ProgramTest):

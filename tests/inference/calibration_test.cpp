@@ -247,8 +247,8 @@ TEST_CASE("images that judge and calibrate are known by their scores") {
   const Calibration divided = calibrate_and_judge(half, kFacts, twice, "val.npz", nullptr, "");
   REQUIRE(divided.warnings.size() == 1);
   CHECK_THAT(divided.warnings[0], Contains("have the very scores of images that calibrate"));
-  const SplitScores wide{val.scores.to(at::kDouble), val.labels};
-  CHECK_THAT(judged_by(wide).warnings.at(0), Contains("400 of the 400 images"));
+  const SplitScores narrow{val.scores.to(at::kFloat), val.labels};
+  CHECK_THAT(judged_by(narrow).warnings.at(0), Contains("400 of the 400 images"));
   // Rounded scores are equal for different images too: of two classes, probabilities of four and five digits.
   for (const double digits : {1e4, 1e5}) {
     const auto binary = [&](const SplitScores& scores) {
