@@ -120,22 +120,22 @@ class ClassLines {
   int64_t number_ = 0;
 };
 
-// [classes] the line of each. Where `header` is not null, it takes a first line that begins with no class.
+// [classes] the line of each. `header` becomes a first line that begins with no class.
 std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const std::vector<std::string>& classes,
-                                        const std::vector<std::string>& keys, std::string* header) {
+                                        const std::vector<std::string>& keys, std::string& header) {
   ClassLines reader(file, classes, keys);
   std::vector<ClassLine> lines(classes.size());
   for (bool is_first = true; reader.next(); is_first = false) {
     const std::string& line = reader.line();
     const size_t comma = end_of_cell(line);
     const std::string name = cell_text(std::string_view(line).substr(0, comma));
-    if (is_first && header && !reader.is_class(name)) {
-      *header = line;
-      continue;
-    }
     const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
     if (cell_text(text).empty())
       reader.fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
+    if (is_first && !reader.is_class(name)) {
+      header = line;
+      continue;
+    }
     if (!reader.is_class(name)) {
       const std::string suggestion = did_you_mean(name, keys);
       reader.fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),
@@ -145,13 +145,12 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
   }
   for (size_t c = 0; c < classes.size(); ++c) {
     if (lines[c].number > 0) continue;
-    const bool took = header && !header->empty();
     throw DataError(fmt::format("{}: no line for the class '{}'{}; {} of {} classes have one", file.string(),
                                 keys.empty() ? classes[c] : keys[c],
-                                took ? fmt::format("; the first line, '{}', begins with no class, and was taken as the "
-                                                   "ranks' names",
-                                                   trimmed(*header).substr(0, kShown))
-                                     : "",
+                                header.empty() ? ""
+                                               : fmt::format("; the first line, '{}', begins with no class, and was "
+                                                             "taken as a header",
+                                                             trimmed(header).substr(0, kShown)),
                                 std::ranges::count_if(lines, [](const ClassLine& line) { return line.number > 0; }),
                                 classes.size()));
   }
@@ -173,14 +172,15 @@ std::vector<std::string> cells_of(std::string_view text) {
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys) {
   std::vector<std::string> texts;
-  for (const ClassLine& line : read_class_lines(file, classes, keys, nullptr)) texts.push_back(cell_text(line.text));
+  std::string header;
+  for (const ClassLine& line : read_class_lines(file, classes, keys, header)) texts.push_back(cell_text(line.text));
   return texts;
 }
 
 Taxonomy read_taxonomy(const std::filesystem::path& file, const std::vector<std::string>& classes,
                        const std::vector<std::string>& keys) {
   std::string header;
-  const std::vector<ClassLine> lines = read_class_lines(file, classes, keys, &header);
+  const std::vector<ClassLine> lines = read_class_lines(file, classes, keys, header);
   std::vector<std::vector<std::string>> paths;
   for (const ClassLine& line : lines) paths.push_back(cells_of(line.text));
   std::vector<std::string> ranks = header.empty() ? std::vector<std::string>{} : cells_of(header);

@@ -15,9 +15,10 @@ std::string trimmed(std::string_view text);
 
 /// Reads lines `class,text`, such as superclasses or display names. Returns [classes] the texts, in the order of
 /// `classes`. The file names a class by its name or, where `keys` are not empty, by its key. The text may contain
-/// commas; either may be quoted, as in CSV. Blanks at ends and empty lines are ignored. Throws DataError naming file
-/// and line for a line without a comma, with an empty text, with an unknown class, with a name of several classes, or
-/// with a class that has a line above; and for a class without a line.
+/// commas; either may be quoted, as in CSV. Blanks at ends and empty lines are ignored, and so is a first line that
+/// begins with no class, a header. Throws DataError naming file and line for a line without a comma, with an empty
+/// text, with an unknown class, with a name of several classes, or with a class that has a line above; and for a class
+/// without a line.
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys = {});
 

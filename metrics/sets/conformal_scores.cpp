@@ -100,9 +100,7 @@ void GrowingAnswer::grow(int64_t category) {
 }
 
 double GrowingAnswer::score() const {
-  double outside = 0;
-  for (size_t c = 0; c < held_.size(); ++c) outside += held_[c] ? 0 : p_[c];
-  return -outside;
+  return -summed_probability(tree_.classes(), [this](int64_t c) { return holds(c) ? 0 : p_[c]; });
 }
 
 std::vector<DoubleDouble> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels) {

@@ -45,11 +45,27 @@ inline constexpr double kLeastExponent = -600;
 /// but for rounding.
 inline constexpr double kTailProbability = 1e-259;
 
+/// A sum of probabilities that is at least this large does not change by those of the tail.
+inline constexpr double kSumWithoutTail = 1e-230;
+
 /// exp(x) for x <= 0, and not 0 for differences of float32 scores: below kLeastExponent it falls only as 1 / |x| does.
-/// So probabilities keep the order of their logarithms, also between images, and those below exp(kLeastExponent) are
-/// too small to change a sum with any other.
+/// So probabilities keep the order of their logarithms, also between images. Several of the tail must not be added up:
+/// their sum would be as large as a single one that is far more probable than all of them (see summed_probability()).
 inline double tail_exponential(double x) {
   return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
+}
+
+/// The sum of the probabilities p(i) for i in [0, count). Those of the tail do not count beside others. Where there are
+/// no others it is the largest of them: its logarithm is that of the true sum but for log(count) in 600 or more.
+template <class P>
+double summed_probability(int64_t count, const P& p) {
+  double sum = 0, largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double probability = p(i);
+    sum += probability >= kTailProbability ? probability : 0;
+    largest = std::max(largest, probability);
+  }
+  return sum > 0 ? sum : largest;
 }
 
 /// An image's scores and the probabilities of its classes. T: float or double.
@@ -66,8 +82,10 @@ struct ScoreRow {
     if (p[c] <= 0.5) return 1 - p[c];
     if (kind == ProbabilityKind::kSigmoid) return tail_exponential(-exact[c]) / (1 + tail_exponential(-exact[c]));
     const double* behind = p + c + 1;
-    return sum_of(c, [this](int64_t i) { return p[i]; }) +
-           sum_of(classes - c - 1, [behind](int64_t i) { return behind[i]; });
+    const double sum = sum_of(c, [this](int64_t i) { return p[i]; }) +
+                       sum_of(classes - c - 1, [behind](int64_t i) { return behind[i]; });
+    if (sum >= kSumWithoutTail) return sum;
+    return summed_probability(classes, [this, c](int64_t i) { return i == c ? 0 : p[i]; });
   }
 };
 
@@ -270,8 +288,9 @@ class DescendingRow {
 };
 
 /// The classes of an image from the largest score to the smallest, ties to the lower class, with the probability behind
-/// each: the sum over the classes of higher ranks. Sums of positive numbers, from the small ones up: each has its
-/// digits, where 1 minus the sum of the first classes would lose them. Sorted only as far as it is read.
+/// each: the sum over the classes of higher ranks, as summed_probability() has it. Sums of positive numbers, from the
+/// small ones up: each has its digits, where 1 minus the sum of the first classes would lose them. Sorted only as far
+/// as it is read.
 template <class T>
 class RankedRow {
  public:
@@ -305,12 +324,13 @@ class RankedRow {
   void sum_more() {
     const int64_t sorted = order_.sorted();
     const double bound = order_.bound();
-    double sum = sorted == row_.classes ? 0 : sum_of(row_.classes, [=, scores = row_.exact, p = row_.p](int64_t c) {
-      return scores[c] < bound ? p[c] : 0;
-    });
+    const auto unsorted = [=, scores = row_.exact, p = row_.p](int64_t c) { return scores[c] < bound ? p[c] : 0; };
+    double behind = sorted == row_.classes ? 0 : sum_of(row_.classes, unsorted);
+    if (behind > 0 && behind < kSumWithoutTail) behind = summed_probability(row_.classes, unsorted);
     for (int64_t rank = sorted - 1; rank >= summed_; --rank) {
-      behind_[static_cast<size_t>(rank)] = sum;
-      sum += p(rank);
+      behind_[static_cast<size_t>(rank)] = behind;
+      const double next = p(rank);
+      behind = next < kTailProbability ? next : behind < kTailProbability ? next : behind + next;
     }
     summed_ = sorted;
   }

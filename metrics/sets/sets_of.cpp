@@ -162,12 +162,16 @@ class HistogramOfRow {
  public:
   explicit HistogramOfRow(const ClassLimits& limits)
       : bins_(limits.thresholds.size()), error_(4e-16 * (static_cast<double>(bins_.size()) + 16)) {
-    for (const DoubleDouble& threshold : limits.thresholds) least_.push_back(-(threshold.high + threshold.low));
+    for (const DoubleDouble& threshold : limits.thresholds) {
+      least_.push_back(-(threshold.high + threshold.low));
+      is_tail_ |= least_.back() > 0 && least_.back() < kSumWithoutTail;
+    }
   }
 
   /// Returns false where it cannot tell, or not fast, and `set` is not made.
   template <class T>
   bool make_set(const ScoreRow<T>& row, double u, bool* set) {
+    if (is_tail_) return false;
     fill(row.exact, row.p);
     undecided_.clear();
     for (size_t c = 0; c < bins_.size(); ++c) {
@@ -214,6 +218,7 @@ class HistogramOfRow {
   std::array<double, kBins> behind_{};  // the sum of those behind it
   std::vector<size_t> undecided_{};     // classes
   double error_;                        // of sums, relative
+  bool is_tail_ = false;                // whether there are thresholds that sums of the tail would tell wrongly
 };
 
 template <class T>

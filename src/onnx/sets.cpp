@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
@@ -29,6 +30,16 @@ std::string tail_exponential(OnnxGraph& graph, const std::string& x) {
   return graph.add("Mul", {power, graph.add("Div", {least, graph.add("Min", {x, least})})});
 }
 
+std::string without_tail(OnnxGraph& graph, const std::string& p) {
+  const std::string is_tail = graph.add("Less", {p, graph.constant(kTailProbability)});
+  return graph.add("Where", {is_tail, graph.constant(0.0), p});
+}
+
+/// As summed_probability() of score_rows.h: `sum` of the probabilities without_tail(), or where it is 0 the `largest`.
+std::string sum_or_largest(OnnxGraph& graph, const std::string& sum, const std::string& largest) {
+  return graph.add("Where", {graph.add("Greater", {sum, graph.constant(0.0)}), sum, largest});
+}
+
 Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, ProbabilityKind kind) {
   const std::string exact = graph.add("Cast", {logits}, {{"to", number(OnnxType::kFloat64)}});
   if (kind == ProbabilityKind::kSigmoid) {
@@ -41,11 +52,13 @@ Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, Prob
     return {graph.add("Where", {is_positive, larger, smaller}), graph.add("Where", {is_positive, smaller, larger})};
   }
   // The softmax, whose sum over the classes but the largest is the rest of that one.
-  const auto largest = graph.add("TopK", {exact, graph.constant(std::vector<int64_t>{1})}, {{"axis", int64_t{1}}}, 2);
+  const std::string one = graph.constant(std::vector<int64_t>{1});
+  const auto largest = graph.add("TopK", {exact, one}, {{"axis", int64_t{1}}}, 2);
   const std::string powers = tail_exponential(graph, graph.add("Sub", {exact, largest[0]}));
   const std::string zero = graph.add("Sub", {largest[0], largest[0]});
   const std::string others = graph.add("ScatterElements", {powers, largest[1], zero}, {{"axis", int64_t{1}}});
-  const std::string behind = graph.add("ReduceSum", {others, graph.constant(std::vector<int64_t>{1})});
+  const std::string behind = sum_or_largest(graph, graph.add("ReduceSum", {without_tail(graph, others), one}),
+                                            graph.add("TopK", {others, one}, {{"axis", int64_t{1}}}, 2)[0]);
   const std::string sum = graph.add("Add", {behind, graph.constant(1.0)});
   const std::string logs = graph.add("Sub", {graph.add("Sub", {exact, largest[0]}), graph.add("Log", {sum})});
   const std::string p = graph.add("Div", {powers, sum});
@@ -72,11 +85,19 @@ struct Order {
     return graph.add("Cast", {all}, {{"to", number(OnnxType::kBool)}});
   }
 
-  /// [batch, count] float64: the sum of `p` over the classes behind each, which keeps the digits of small ones.
+  /// [batch, count] float64: the sum of `p` over the classes behind each, as RankedRow has it.
   std::string behind(const std::string& p) const {
     const std::string ordered = graph.add("GatherElements", {p, classes}, {{"axis", int64_t{1}}});
-    return graph.add("CumSum", {ordered, graph.constant(int64_t{1})},
-                     {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
+    const std::string sums = graph.add("CumSum", {without_tail(graph, ordered), graph.constant(int64_t{1})},
+                                       {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
+    const auto columns = [&](int64_t begin, int64_t end) {
+      const auto whole = [&](int64_t value) { return graph.constant(std::vector<int64_t>{value}); };
+      return graph.add("Slice", {ordered, whole(begin), whole(end), whole(1)});
+    };
+    const std::string first = columns(0, 1), zero = graph.add("Sub", {first, first});
+    const std::string next =
+        graph.add("Concat", {columns(1, std::numeric_limits<int64_t>::max()), zero}, {{"axis", int64_t{1}}});
+    return sum_or_largest(graph, sums, next);
   }
 };
 

@@ -103,6 +103,20 @@ TEST_CASE("coverage follows alpha however sure the network is") {
   }
 }
 
+TEST_CASE("sets stay as large where float64 has no probabilities any more") {
+  for (const char* name :
+       {"conformal:aps:0.1", "conformal:raps(k=3):0.1", "conformal:aps:0.2:classwise", "conformal:lac:0.4"}) {
+    const auto mean_size = [&](double scale) {
+      const SplitScores calibration = confident_split(3, scale, at::kDouble);
+      const CalibratedRule rule =
+          calibrate(parse_set_rule(name), some_facts(), calibration.scores, calibration.labels, 0);
+      return sets_of(rule, confident_split(4, scale, at::kDouble).scores).to(at::kDouble).sum(1).mean().item<double>();
+    };
+    CAPTURE(name);
+    for (const double scale : {300.0, 1e4, 1e7}) CHECK(mean_size(scale) == Approx(mean_size(60)).epsilon(0.01));
+  }
+}
+
 TEST_CASE("classes, superclasses, clusters and rare classes are covered however sure the network is") {
   const WeightsFile weights;
   struct Threshold {

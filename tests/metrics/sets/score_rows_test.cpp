@@ -67,6 +67,31 @@ TEST_CASE("probabilities that float64 has not keep the order of their logarithms
   CHECK(p[1][3].item<double>() == tail_exponential(-700 - std::log(2.0)));
 }
 
+TEST_CASE("many classes of the tail together stay behind one that is more probable than all of them") {
+  constexpr int64_t kClasses = 300;
+  at::Tensor scores = at::full({3, kClasses}, -2000., at::kDouble);
+  scores.select(1, 0).fill_(0);
+  scores[0][1] = -1000;
+  scores[2][1] = -500;
+  const auto behind_and_rest = [&](int64_t image) {
+    std::pair<double, double> found;
+    for_each_score_row<double>(scores, ProbabilityKind::kSoftmax, [&] {
+      return [&, ranked = RankedRow<double>(kClasses)](const ScoreRow<double>& row) mutable {
+        if (row.image != image) return;
+        ranked.start(row);
+        found = {ranked.entry(0).behind, row.rest(0)};
+      };
+    });
+    return found;
+  };
+  const auto one_likelier = std::pair(tail_exponential(-1000), tail_exponential(-1000));
+  const auto all_the_same = std::pair(tail_exponential(-2000), tail_exponential(-2000));
+  CHECK(behind_and_rest(0) == one_likelier);
+  CHECK(behind_and_rest(1) == all_the_same);
+  CHECK(behind_and_rest(2) == std::pair(std::exp(-500.), std::exp(-500.)));
+  CHECK(all_the_same < one_likelier);
+}
+
 TEST_CASE("a row far from its sample is sorted too") {
   at::Tensor rows = at::zeros({1, 1000});
   rows.slice(1, 1, at::nullopt, 2).copy_(at::arange(500).view({1, 500}));  // the sample sees zeros alone
