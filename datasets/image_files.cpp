@@ -65,10 +65,11 @@ class WarnedFiles {
 config::Keys ImageFileOptions::keys() {
   using config::key;
   using Options = ImageFileOptions;
-  return {key("grey", &Options::grey, false, "Decode to one grey channel instead of three colour channels."),
-          key("apply_orientation", &Options::apply_orientation, false,
-              "Turn and mirror JPEGs by their EXIF orientation. torchvision, with which published results were "
-              "made, ignores it.")};
+  return {
+      key("grey", &Options::grey, false, "Decode to one grey channel instead of three colour channels."),
+      key("apply_orientation", &Options::apply_orientation, false,
+          "Turn and mirror JPEGs, PNGs and WebPs by their EXIF orientation. torchvision, with which published results were "
+          "made, ignores it.")};
 }
 
 ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options)

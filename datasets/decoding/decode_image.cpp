@@ -85,7 +85,7 @@ std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options,
   check_size(header.height, header.width);
   part.top = part.left = 0;
   std::string warning;
-  int orientation = 1;
+  int orientation = options.apply_orientation ? header.orientation : 1;
   switch (header.format) {
     case ImageFormat::kPng:
       warning = decode_png(bytes, header, options.channels, part.pixels);

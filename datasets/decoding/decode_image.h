@@ -14,7 +14,7 @@ namespace settrain {
 /// How image files are decoded.
 struct DecodeOptions {
   int64_t channels = 3;            // 3 (RGB) or 1 (grey)
-  bool apply_orientation = false;  // turn and mirror as the EXIF block of a JPEG says
+  bool apply_orientation = false;  // turn and mirror as the EXIF block of a JPEG, PNG or WebP says
 };
 
 /// The largest number of pixels that an image may declare. It is Pillow's limit, above which Pillow suspects an attack.

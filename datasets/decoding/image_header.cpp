@@ -77,11 +77,10 @@ ImageHeader parse_tiff(const Bytes& bytes) {
   return {ImageFormat::kTiff, tiff_field(bytes, kHeightTag), tiff_field(bytes, kWidthTag)};
 }
 
-// The EXIF orientation, 1 to 8; none where the segment is no EXIF block or has none.
-std::optional<int> exif_orientation(const Bytes& segment) {
-  constexpr std::string_view kExif = "Exif\0\0"sv;
-  if (!segment.says(0, kExif)) return std::nullopt;
-  const Bytes tiff = segment.part(kExif.size(), SIZE_MAX);
+constexpr std::string_view kExif = "Exif\0\0"sv;
+
+// The EXIF orientation, 1 to 8; none where `tiff` is no EXIF block, behind its name, or has none.
+std::optional<int> exif_orientation(const Bytes& tiff) {
   if (!tiff.says(0, kLittleTiff) && !tiff.says(0, kBigTiff)) return std::nullopt;
   const int64_t value = tiff_field(tiff, kOrientationTag);
   if (value < 1 || value > 8) return std::nullopt;
@@ -114,18 +113,25 @@ ImageHeader parse_jpeg(const Bytes& bytes) {
       header.height = segment.number(1, 2, Order::kBig);
       header.width = segment.number(3, 2, Order::kBig);
     }
-    if (code == kApp1 && !orientation) orientation = exif_orientation(segment);
+    if (code == kApp1 && !orientation && segment.says(0, kExif))
+      orientation = exif_orientation(segment.part(kExif.size(), SIZE_MAX));
     at += static_cast<size_t>(length);
   }
   header.orientation = orientation.value_or(1);
   return header;
 }
 
+// PNG 3, section 5.3: chunks of a length, a name, data and a checksum. The one with EXIF may lie behind the pixels.
 ImageHeader parse_png(const Bytes& bytes) {
   ImageHeader header{.format = ImageFormat::kPng};
   if (!bytes.says(12, "IHDR") || !bytes.has(16, 8)) return header;
   header.width = bytes.number(16, 4, Order::kBig);
   header.height = bytes.number(20, 4, Order::kBig);
+  for (size_t at = 8; bytes.has(at, 8);) {
+    const auto length = static_cast<size_t>(bytes.number(at, 4, Order::kBig));
+    if (bytes.says(at + 4, "eXIf")) header.orientation = exif_orientation(bytes.part(at + 8, length)).value_or(1);
+    at += 8 + length + 4;
+  }
   return header;
 }
 
@@ -147,7 +153,8 @@ ImageHeader parse_bmp(const Bytes& bytes) {
   return {ImageFormat::kBmp, std::abs(signed_number(bytes, 22)), signed_number(bytes, 18)};
 }
 
-// RFC 9649; for VP8, RFC 6386, section 9.1.
+// RFC 9649; for VP8, RFC 6386, section 9.1. Chunks have a name, a length and data, to which a byte is added where the
+// length is odd. Some programs write the name of a JPEG's EXIF block in front of the chunk's data.
 ImageHeader parse_webp(const Bytes& bytes) {
   ImageHeader header{.format = ImageFormat::kWebp};
   constexpr size_t kData = 20;  // of the first chunk
@@ -161,6 +168,12 @@ ImageHeader parse_webp(const Bytes& bytes) {
   } else if (bytes.says(12, "VP8X") && bytes.has(kData + 4, 6)) {
     header.width = number(4, 3) + 1;
     header.height = number(7, 3) + 1;
+  }
+  for (size_t at = 12; bytes.has(at, 8);) {
+    const auto length = static_cast<size_t>(bytes.number(at + 4, 4, Order::kLittle));
+    const size_t name = bytes.says(at + 8, kExif) ? kExif.size() : 0;
+    if (bytes.says(at, "EXIF")) header.orientation = exif_orientation(bytes.part(at + 8 + name, length)).value_or(1);
+    at += 8 + length + length % 2;
   }
   return header;
 }

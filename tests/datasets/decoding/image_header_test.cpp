@@ -188,6 +188,30 @@ TEST_CASE("EXIF orientation, in both byte orders") {
   CHECK(parse("\xFF\xD8" + xmp + exif + frame('\xC0', 7, 9)).orientation == 3);
 }
 
+TEST_CASE(
+    "EXIF orientation of PNG, on either side of the pixels, and of WebP with and without the name of JPEGs' blocks") {
+  const auto chunk = [](const std::string& name, const std::string& data) {
+    return big(static_cast<uint32_t>(data.size()), 4) + name + data + "sums";
+  };
+  const std::string header = chunk("IHDR", big(9, 4) + big(7, 4) + "\x08\x02\0\0\0"s), pixels = chunk("IDAT", "many");
+  for (const bool is_big : {false, true}) {
+    const std::string exif = tiff(is_big, {{274, 3, 6}});
+    for (const std::string& chunks : {header + chunk("eXIf", exif) + pixels, header + pixels + chunk("eXIf", exif)}) {
+      const ImageHeader found = parse("\x89PNG\r\n\x1A\n" + chunks);
+      CHECK((found.height == 7 && found.width == 9 && found.orientation == 6));
+    }
+    for (const std::string& name : {""s, "Exif\0\0"s}) {
+      const std::string data = name + exif;
+      const std::string odd = "VP8 " + little(3, 4) + "abc\0"s;  // a chunk of an odd length
+      const ImageHeader found = parse(webp("VP8X", std::string(4, '\0') + little(8, 3) + little(6, 3)) + odd + "EXIF" +
+                                      little(static_cast<uint32_t>(data.size()), 4) + data);
+      CHECK((found.height == 7 && found.width == 9 && found.orientation == 6));
+    }
+  }
+  CHECK(parse("\x89PNG\r\n\x1A\n" + header + chunk("eXIf", "Exif") + pixels).orientation == 1);
+  CHECK(parse("\x89PNG\r\n\x1A\n" + header + big(0xFFFFFFFF, 4) + "eXIf").orientation == 1);
+}
+
 TEST_CASE("BMP: Windows' and OS/2's headers, rows from the top") {
   check(parse(bmp(12, little(60000, 2) + little(40000, 2))), ImageFormat::kBmp, 40000, 60000);
   for (const uint32_t length : {16, 40, 52, 56, 64, 108, 124}) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pillow_images.py FOLDER: writes images of every format, mode and bit depth that docs/file_formats.md names into FOLDER, and into
-expected.json what Pillow decodes each to: width, height, and the SHA-256 of the pixels as RGB and as grey."""
+expected.json what Pillow decodes each to: width, height, and the SHA-256 of the pixels as RGB, as grey, and as RGB turned upright."""
 import hashlib
 import io
 import json
@@ -10,7 +10,7 @@ import sys
 import zlib
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 WIDTH, HEIGHT = 61, 47
 
@@ -304,6 +304,17 @@ def bmps():
     yield "rgb32_masks.bmp", bmp(bmp_rows(picture(4).reshape(HEIGHT, -1), 8), WIDTH, HEIGHT, 32, compression=3, masks=struct.pack("<III", 0xFF0000, 0xFF00, 0xFF))
 
 
+def turned():
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[274] = orientation
+        for kind in ("PNG", "WEBP"):
+            image = image_of(picture(3))
+            yield f"turned{orientation}.{kind.lower()}", saved(image, kind, exif=exif, **({"lossless": True} if kind == "WEBP" else {}))
+        behind = chunk(b"eXIf", exif.tobytes()[6:])
+        yield f"turned{orientation}_behind.png", png(picture(3), 8, 2, behind=behind)
+
+
 def digest(image):
     return hashlib.sha256(image.tobytes()).hexdigest()
 
@@ -317,13 +328,14 @@ def described(name, data):
         colour = image.convert("RGB")
         # Pillow takes Y of a YCbCr image as its grey, where grey is made of red, green and blue here.
         grey = colour.convert("L") if image.mode in ("YCbCr", "CMYK") else image.convert("L")
-        return {"file": name, "width": colour.width, "height": colour.height, "rgb": digest(colour), "grey": digest(grey), "mode": image.mode}
+        return {"file": name, "width": colour.width, "height": colour.height, "rgb": digest(colour), "grey": digest(grey), "mode": image.mode,
+                "upright": digest(ImageOps.exif_transpose(image).convert("RGB"))}
 
 
 def main():
     target = pathlib.Path(sys.argv[1])
     expected = []
-    for make in (pngs, webps, tiffs, bmps):
+    for make in (pngs, webps, tiffs, bmps, turned):
         for name, data in make():
             (target / name).write_bytes(data)
             expected.append(described(name, data))

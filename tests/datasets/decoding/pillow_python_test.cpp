@@ -22,15 +22,19 @@ TEST_CASE("pixels are Pillow's, for every format, mode and bit depth") {
   for (const auto& image : expected) {
     const auto name = image.at("file").get<std::string>();
     CAPTURE(name);
-    for (const bool grey : {false, true}) {
+    Image decoded;
+    const auto digest_of_pixels = [&](const ImageFileOptions& options) {
       FileTable table(folder.path());
       table.add(name);
-      Image decoded;
-      REQUIRE_NOTHROW(ImageFiles(std::move(table), {.grey = grey}).read(0, decoded));
-      CHECK((decoded.width == image.at("width") && decoded.height == image.at("height")));
+      REQUIRE_NOTHROW(ImageFiles(std::move(table), options).read(0, decoded));
       Sha256 sha;
       sha.add(decoded.pixels);
-      CHECK(sha.hex() == image.at(grey ? "grey" : "rgb").get<std::string>());
+      return sha.hex();
+    };
+    for (const bool grey : {false, true}) {
+      CHECK(digest_of_pixels({.grey = grey}) == image.at(grey ? "grey" : "rgb").get<std::string>());
+      CHECK((decoded.width == image.at("width") && decoded.height == image.at("height")));
     }
+    CHECK(digest_of_pixels({.apply_orientation = true}) == image.at("upright").get<std::string>());
   }
 }
