@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "datasets/file_bytes.h"
-#include "datasets/image_list.h"
+#include "datasets/text_lines.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
 
@@ -72,31 +70,24 @@ struct ClassLine {
   std::string text{};  // behind the first comma
 };
 
-/// The lines of a text file that are not blank, without a byte order mark, and the classes that they begin with.
+/// The lines of a text file that are not blank, and the classes that they begin with.
 class ClassLines {
  public:
   ClassLines(const std::filesystem::path& file, const std::vector<std::string>& classes,
              const std::vector<std::string>& keys)
-      : file_(file), stream_(file), keys_(keys), index_of_(places_of(classes, keys)), has_line_(classes.size()) {
-    if (!stream_) throw data_file_error("open", file);
-  }
+      : lines_(file), keys_(keys), index_of_(places_of(classes, keys)), has_line_(classes.size()) {}
 
-  /// Goes to the next line; false behind the last. Throws DataError where the file cannot be read.
+  /// Goes to the next line; false behind the last. Throws what TextLines::next() throws.
   bool next() {
-    while (std::getline(stream_, line_)) {
-      if (++number_ == 1 && line_.starts_with(kByteOrderMark)) line_.erase(0, std::string_view(kByteOrderMark).size());
-      if (!trimmed(line_).empty()) return true;
+    while (lines_.next()) {
+      if (!trimmed(line()).empty()) return true;
     }
-    if (stream_.bad()) throw data_file_error("read", file_);
     return false;
   }
 
-  const std::string& line() const { return line_; }
-  int64_t number() const { return number_; }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw DataError(fmt::format("{}:{}: {}", file_.string(), number_, what));
-  }
+  const std::string& line() const { return lines_.line(); }
+  int64_t number() const { return lines_.number(); }
+  [[noreturn]] void fail(const std::string& what) const { lines_.fail(what); }
 
   bool is_class(const std::string& name) const { return index_of_.contains(name); }
 
@@ -111,13 +102,10 @@ class ClassLines {
   }
 
  private:
-  std::filesystem::path file_;
-  std::ifstream stream_;
+  TextLines lines_;
   const std::vector<std::string>& keys_;
   std::unordered_map<std::string, size_t> index_of_;
   std::vector<char> has_line_;  // [classes]
-  std::string line_{};
-  int64_t number_ = 0;
 };
 
 // [classes] the line of each. `header` becomes a first line that begins with no class.

@@ -100,7 +100,9 @@ int64_t FileTable::bytes() const {
 }
 
 FilePlaces::FilePlaces(const FileTable& files, int64_t begin, int64_t end)
-    : files_(files), normal_root_((files.root() / "").lexically_normal().string()) {
+    : files_(files),
+      root_(std::filesystem::absolute(files.root().empty() ? "." : files.root())),
+      normal_root_((root_ / "").lexically_normal().string()) {
   places_.reserve(static_cast<size_t>(end - begin));
   std::string buffer;
   for (int64_t i = begin; i < end; ++i) places_.emplace_back(hash_of(normal(files.name(i), buffer)), i);
@@ -110,8 +112,7 @@ FilePlaces::FilePlaces(const FileTable& files, int64_t begin, int64_t end)
 // The path from the root, for a file below it. The result is a view of `name` or of `buffer`.
 std::string_view FilePlaces::normal(std::string_view name, std::string& buffer) const {
   if (is_normal(name)) return name;
-  buffer = (files_.root() / name).lexically_normal().string();
-  if (normal_root_ == ".") return buffer;
+  buffer = (root_ / name).lexically_normal().string();
   if (buffer.starts_with(normal_root_)) return std::string_view(buffer).substr(normal_root_.size());
   return buffer.insert(0, "//");  // outside of the root: differs from every path below it
 }

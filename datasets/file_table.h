@@ -86,6 +86,7 @@ class FilePlaces {
   std::string_view normal(std::string_view name, std::string& buffer) const;
 
   const FileTable& files_;
+  std::filesystem::path root_;                        // absolute
   std::string normal_root_;                           // with a slash at its end
   std::vector<std::pair<uint64_t, int64_t>> places_;  // hash of a path, place in the table; sorted
 };

@@ -159,12 +159,16 @@ std::string certain_fault(const FileTable& files, int64_t id, const LooksInside&
   if (stream.gcount() == 0) return {};  // reading says why
   const auto* bytes = reinterpret_cast<const uint8_t*>(start.data());
   const ImageHeader header = parse_image_header({bytes, static_cast<size_t>(stream.gcount())});
-  return header.format == ImageFormat::kUnknown ? "no JPEG, PNG, BMP, WebP or TIFF" : "";
+  if (header.format == ImageFormat::kUnknown) return "no JPEG, PNG, BMP, WebP or TIFF";
+  const bool has_early_size = header.format == ImageFormat::kPng || header.format == ImageFormat::kBmp;
+  if (!has_early_size) return "";
+  if (header.height == 0) return fmt::format("a {} without a size", name_of(header.format));
+  return header.height > kMostPixels / header.width ? "more pixels than are decoded" : "";
 }
 
 }  // namespace
 
-void refuse_unreadable(std::span<const Split* const> splits) {
+void refuse_unreadable(std::span<const Split* const> splits, bool may_skip) {
   constexpr int64_t kShown = 5;  // of each split
   int64_t all = 0;
   std::string text;
@@ -179,15 +183,17 @@ void refuse_unreadable(std::span<const Split* const> splits) {
       if (fault.empty() || ++count > kShown) continue;
       shown += fmt::format("{}'{}' ({})", count == 1 ? "" : ", ", images->files().path(id).string(), fault);
     }
+    if (may_skip && count < split->size()) continue;
     if (count > kShown) shown += fmt::format(" and {} more", count - kShown);
     if (count > 0) text += fmt::format("\n  {}: {}: {}", split->name, count, shown);
     all += count;
   }
   if (all == 0) return;
+  const std::string what = may_skip ? "a split has no image that can be read"
+                                    : fmt::format("{} image file{} cannot be read", all, all == 1 ? "" : "s");
   throw DataError(
-      fmt::format("{} image file{} cannot be read:{}\nReplace or remove them, or {}; `settrain data verify` lists all "
-                  "files that cannot be read",
-                  all, all == 1 ? "" : "s", text, kSkipAdvice));
+      fmt::format("{}:{}\nReplace or remove the files{}; `settrain data verify` lists all that cannot be read", what,
+                  text, may_skip ? "" : fmt::format(", or {}", kSkipAdvice)));
 }
 
 std::string ImageFiles::digest() const {

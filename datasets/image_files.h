@@ -60,7 +60,9 @@ inline constexpr const char* kSkipAdvice =
 /// Throws DataError where image files of these splits are certain to be unreadable, before one is decoded: they are
 /// empty, or their first bytes are no image's. These are looked at where a file's name ends as other pictures' do
 /// (.heic), in splits of up to 5,000 images but the training one, and of files of 1 KiB or less where a split has up to
-/// 5,000 of them. The message counts the files and names the first of each split. Throws Interrupted after a signal.
-void refuse_unreadable(std::span<const Split* const> splits);
+/// 5,000 of them; of PNG and BMP the size that they give must be possible. The message counts the files and names the
+/// first of each split. `may_skip`: bad images are left out, and only a split that has no other is an error. Throws
+/// Interrupted after a signal.
+void refuse_unreadable(std::span<const Split* const> splits, bool may_skip = false);
 
 }  // namespace settrain

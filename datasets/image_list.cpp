@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "datasets/file_bytes.h"
+#include "datasets/text_lines.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
 
@@ -87,17 +86,14 @@ std::string ImageList::place(int64_t i) const {
 }
 
 ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes, FileTable& files) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
+  TextLines lines(file);
   ImageList list{.source = file, .lines = {}, .first_file = files.size(), .labels = {}, .label_sets = {}};
-  std::string text;
-  for (int64_t number = 1; std::getline(stream, text); ++number) {
-    if (number == 1 && text.starts_with(kByteOrderMark)) text.erase(0, std::string_view(kByteOrderMark).size());
+  while (lines.next()) {
+    const std::string_view text = lines.line();
     const size_t end = text.find_last_not_of(" \t\r");
-    if (end == std::string::npos) continue;
-    parse_line({file, number, std::string_view(text).substr(0, end + 1)}, num_classes, list, files);
+    if (end == std::string_view::npos) continue;
+    parse_line({file, lines.number(), text.substr(0, end + 1)}, num_classes, list, files);
   }
-  if (stream.bad()) throw data_file_error("read", file);
   if (list.labels.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
   return list;
 }

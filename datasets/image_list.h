@@ -11,9 +11,6 @@
 
 namespace settrain {
 
-/// UTF-8's byte order mark. Some editors write it in front of a text file; it is not part of the first line.
-inline constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
-
 struct ImageList {
   std::filesystem::path source;  // the list itself
   std::vector<int64_t> lines;    // line numbers, from 1

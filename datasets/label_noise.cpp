@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
-#include "datasets/file_bytes.h"
+#include "datasets/text_lines.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/random.h"
@@ -228,21 +227,18 @@ LabelNoiseOptions read_label_noise(const config::Config& config) {
 }
 
 std::vector<double> read_confusion_matrix(const std::filesystem::path& file, int64_t num_classes) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
+  TextLines lines(file);
   std::vector<double> numbers;
   int64_t rows = 0;
-  std::string line;
-  for (int64_t number = 1; std::getline(stream, line); ++number) {
-    std::string_view text = std::string_view(line).substr(0, line.find('#'));
+  while (lines.next()) {
+    std::string_view text = std::string_view(lines.line()).substr(0, lines.line().find('#'));
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     if (text.empty()) continue;
     const std::string wrong = ++rows > num_classes
                                   ? fmt::format("a line too many; expected {}, one a class", num_classes)
                                   : read_row(text, num_classes, numbers);
-    if (!wrong.empty()) throw DataError(fmt::format("{}:{}: {}", file.string(), number, wrong));
+    if (!wrong.empty()) lines.fail(wrong);
   }
-  if (stream.bad()) throw data_file_error("read", file);
   if (rows < num_classes) {
     throw DataError(
         fmt::format("'{}' has {} lines of numbers, expected {}, one a class", file.string(), rows, num_classes));

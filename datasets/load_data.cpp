@@ -146,6 +146,23 @@ void set_taxonomy(Taxonomy tree, Dataset& dataset) {
   dataset.taxonomy = std::move(tree);
 }
 
+// Warns of classes that answers cannot tell apart, or hardly.
+void warn_of_like_names(const std::vector<std::string>& names) {
+  std::map<std::string, std::string> seen;  // the first class' name, by its letters
+  std::string first;
+  int64_t count = 0;
+  for (const std::string& name : names) {
+    std::string letters = lower_case(trimmed(name));
+    const auto [other, is_new] = seen.emplace(std::move(letters), name);
+    if (is_new || ++count > 1) continue;
+    first = other->second == name ? fmt::format("two are called {}", in_quotes(name))
+                                  : fmt::format("{} and {}", in_quotes(other->second), in_quotes(name));
+  }
+  if (count > 0)
+    log::warning(fmt::format("[data] {} of {} classes have the name of another, but for capitals and blanks: {}", count,
+                             names.size(), first));
+}
+
 void apply_class_options(const ClassOptions& options, Dataset& dataset) {
   if (!options.taxonomy.empty()) {
     set_taxonomy(read_taxonomy(options.taxonomy, dataset.class_names, dataset.class_keys), dataset);
@@ -156,6 +173,7 @@ void apply_class_options(const ClassOptions& options, Dataset& dataset) {
   if (!options.class_names.empty()) {
     dataset.class_names = read_class_table(options.class_names, dataset.class_names, dataset.class_keys);
   }
+  warn_of_like_names(dataset.class_names);
 }
 
 void check_superclass_names(const std::string& path, const config::Texts& names,

@@ -21,6 +21,7 @@
 #include "src/train/compute_policy.h"
 #include "src/train/evaluation.h"
 #include "src/train/training.h"
+#include "src/train/training_checks.h"
 
 namespace settrain {
 namespace {

@@ -24,6 +24,7 @@
 #include "src/train/provenance.h"
 #include "src/train/resume_point.h"
 #include "src/train/training.h"
+#include "src/train/training_checks.h"
 
 namespace settrain {
 namespace {
@@ -72,7 +73,11 @@ void log_start(const Experiment& run, const CommandLine& line) {
                           decay, run.config.get<double>("optimizer.lr") * std::pow(decay, layers)));
   }
   warn_without_loss_kernels(run.device);
-  if (run.pretrained) log::info("[model] " + run.pretrained->describe());
+  if (run.pretrained) {
+    log::info("[model] " + run.pretrained->describe());
+    const std::string problem = other_classes(*run.pretrained, data);
+    if (!problem.empty()) log::warning("[model] " + problem);
+  }
   if (run.policy.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }

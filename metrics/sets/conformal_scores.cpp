@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "datasets/class_table.h"
-#include "metrics/sets/score_rows.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
+#include "metrics/sets/score_rows.h"
 #include "src/core/random.h"
 #include "src/core/taxonomy.h"
 
@@ -37,7 +38,8 @@ inline double set_noise(uint64_t seed, SetNoise use, int64_t item, uint32_t step
 inline DoubleDouble class_score(const CalibratedRule& rule, size_t category, double p, double rest) {
   const double factor = rule.class_factor.empty() ? 1 : rule.class_factor[category];
   if (std::isinf(factor)) return -kAlwaysIn;
-  return p <= 0.5 ? DoubleDouble(-(p * factor)) : DoubleDouble::sum(-factor, rest * factor);
+  if (factor == 0) return DoubleDouble();
+  return p <= 0.5 ? DoubleDouble(-scaled_probability(p, factor)) : DoubleDouble::sum(-factor, rest * factor);
 }
 
 /// aps, raps and saps, minus 1: where an image is all but sure, these scores lie so close to 1 that a double would

@@ -24,18 +24,27 @@
 
 namespace settrain {
 
-/// The sum of value(i) for i in [0, count), by several running sums, so that none waits for the one before it.
+/// The sum of value(i) for i in [0, count), by several running sums, so that none waits for the one before it. What
+/// rounding takes from each is summed too, so that the order of the values hardly ever changes the last bit.
 template <class Value>
 double sum_of(int64_t count, const Value& value) {
   constexpr int64_t kAtOnce = 8;
-  double sums[kAtOnce]{}, sum = 0;
+  double sums[kAtOnce]{}, lost[kAtOnce]{};
+  const auto add = [](double number, double& sum, double& lost_of_sum) {
+    const double next = sum + number, added = next - sum;
+    lost_of_sum += (sum - (next - added)) + (number - added);
+    sum = next;
+  };
   const int64_t whole = count / kAtOnce * kAtOnce;
   for (int64_t i = 0; i < whole; i += kAtOnce) {
-    for (int64_t j = 0; j < kAtOnce; ++j) sums[j] += value(i + j);
+    for (int64_t j = 0; j < kAtOnce; ++j) add(value(i + j), sums[j], lost[j]);
   }
-  for (int64_t i = whole; i < count; ++i) sum += value(i);
-  for (const double part : sums) sum += part;
-  return sum;
+  for (int64_t i = whole; i < count; ++i) add(value(i), sums[0], lost[0]);
+  for (int64_t j = 1; j < kAtOnce; ++j) {
+    add(sums[j], sums[0], lost[0]);
+    lost[0] += lost[j];
+  }
+  return sums[0] + lost[0];
 }
 
 /// Near the least exponent of a double that is not 0, about -708.
@@ -47,6 +56,9 @@ inline constexpr double kTailProbability = 1e-259;
 
 /// A sum of probabilities that is at least this large does not change by those of the tail.
 inline constexpr double kSumWithoutTail = 1e-230;
+
+/// Sums of probabilities that differ by a smaller share than this may be equal but for rounding.
+inline constexpr double kRoundingShare = 1e-12;
 
 /// exp(x) for x <= 0, and not 0 for differences of float32 scores: below kLeastExponent it falls only as 1 / |x| does.
 /// So probabilities keep the order of their logarithms, also between images. Several of the tail must not be added up:
@@ -68,6 +80,15 @@ double summed_probability(int64_t count, const P& p) {
   return sum > 0 ? sum : largest;
 }
 
+/// p factor, which keeps the order of logarithms as tail_exponential() does. `factor` > 0.
+inline double scaled_probability(double p, double factor) {
+  const double product = p * factor;
+  if (p >= kTailProbability && product >= kTailProbability) return product;
+  static const double kLeastPower = std::exp(kLeastExponent);
+  const double log_p = p < kLeastPower ? kLeastExponent * (kLeastPower / p) : std::log(p);
+  return tail_exponential(std::min(0.0, log_p + std::log(factor)));
+}
+
 /// An image's scores and the probabilities of its classes. T: float or double.
 template <class T>
 struct ScoreRow {
@@ -81,9 +102,7 @@ struct ScoreRow {
   double rest(int64_t c) const {
     if (p[c] <= 0.5) return 1 - p[c];
     if (kind == ProbabilityKind::kSigmoid) return tail_exponential(-exact[c]) / (1 + tail_exponential(-exact[c]));
-    const double* behind = p + c + 1;
-    const double sum = sum_of(c, [this](int64_t i) { return p[i]; }) +
-                       sum_of(classes - c - 1, [behind](int64_t i) { return behind[i]; });
+    const double sum = sum_of(classes, [this, c](int64_t i) { return i == c ? 0 : p[i]; });
     if (sum >= kSumWithoutTail) return sum;
     return summed_probability(classes, [this, c](int64_t i) { return i == c ? 0 : p[i]; });
   }
@@ -141,7 +160,7 @@ class ScoreRowReader {
  private:
   const at::Tensor& scores_;
   ProbabilityKind kind_;
-  bool (*softmax_)(const double*, int64_t, double*) = SETTRAIN_PICK(instruction_set(), softmax_row<double>);
+  bool (*softmax_)(const double*, int64_t, double*) = SETTRAIN_PICK(instruction_set(), softmax_row);
   std::vector<double> exact_, probabilities_;  // [classes]
 };
 

@@ -275,13 +275,14 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
       return;
     }
     case RuleKind::kError:
-      walk<T>(rule, scores, limits.always, sets, [error = rule.rule.level](RankedRow<T>& ranked) {
-        return [error, &ranked, outside = 1.0](int64_t rank) mutable {
-          if (outside <= error) return Next::kEnd;
-          outside = ranked.entry(rank).behind;
-          return Next::kIn;
-        };
-      });
+      walk<T>(rule, scores, limits.always, sets,
+              [error = rule.rule.level * (1 + kRoundingShare)](RankedRow<T>& ranked) {
+                return [error, &ranked, outside = 1.0](int64_t rank) mutable {
+                  if (outside <= error) return Next::kEnd;
+                  outside = ranked.entry(rank).behind;
+                  return Next::kIn;
+                };
+              });
       return;
     case RuleKind::kConformal:
       if (rule.rule.score == ConformalScore::kTree) return tree_sets<T>(rule, scores, sets);

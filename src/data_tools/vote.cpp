@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "datasets/class_table.h"
-#include "datasets/file_bytes.h"
-#include "datasets/image_list.h"
+#include "datasets/text_lines.h"
 #include "src/core/error.h"
 #include "src/core/table_text.h"
 #include "src/core/text.h"
@@ -27,18 +26,14 @@ namespace {
 // no two lines may have the same texts in so many columns.
 std::vector<std::vector<std::string>> read_rows(const std::filesystem::path& file, const std::string& head,
                                                 size_t key_columns) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
+  TextLines text_lines(file);
   const auto columns = static_cast<size_t>(std::ranges::count(head, ',') + 1);
   std::vector<std::vector<std::string>> rows;
   std::map<std::vector<std::string>, int64_t> lines;
   bool has_head = false;
-  std::string line;
-  for (int64_t number = 1; std::getline(stream, line); ++number) {
-    const auto fail = [&](const std::string& what) {
-      throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
-    };
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
+  while (text_lines.next()) {
+    const std::string& line = text_lines.line();
+    const auto fail = [&](const std::string& what) { text_lines.fail(what); };
     if (trimmed(line).empty()) continue;
     if (!has_head) {
       if (trimmed(line) != head) fail(fmt::format("expected the line '{}', got {}", head, in_quotes(line)));
@@ -58,11 +53,10 @@ std::vector<std::vector<std::string>> read_rows(const std::filesystem::path& fil
     if (row.size() < columns || std::ranges::count(row, "") > 0)
       fail(fmt::format("expected '{}', got {}", head, in_quotes(line)));
     const auto [above, is_new] =
-        lines.emplace(std::vector(row.begin(), row.begin() + static_cast<int64_t>(key_columns)), number);
+        lines.emplace(std::vector(row.begin(), row.begin() + static_cast<int64_t>(key_columns)), text_lines.number());
     if (!is_new) fail(fmt::format("{} has been answered in line {}", in_quotes(line), above->second));
     rows.push_back(std::move(row));
   }
-  if (stream.bad()) throw data_file_error("read", file);
   if (!has_head) throw DataError(fmt::format("'{}' is empty; expected the line '{}'", file.string(), head));
   return rows;
 }

@@ -9,8 +9,8 @@
 #include <unordered_set>
 
 #include "datasets/find_images.h"
-#include "datasets/image_list.h"
 #include "datasets/readers.h"
+#include "datasets/text_lines.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"

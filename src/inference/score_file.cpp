@@ -213,6 +213,11 @@ class ScoreFileReader {
   Safetensors arrays_;
 };
 
+// Names of folders need not be UTF-8.
+std::string as_utf8(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
@@ -226,8 +231,8 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
   if (!scores.model.empty()) metadata[kModel] = scores.model;
   if (!scores.no_guarantee.empty()) metadata[kNoGuaranteeKey] = scores.no_guarantee;
-  if (!scores.facts.taxonomy.empty()) metadata[kTaxonomy] = to_json(scores.facts.taxonomy).dump();
-  if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
+  if (!scores.facts.taxonomy.empty()) metadata[kTaxonomy] = as_utf8(to_json(scores.facts.taxonomy));
+  if (!scores.facts.names.empty()) metadata[kClassNames] = as_utf8(scores.facts.names);
   write_tensor_file(file, tensors, metadata);
 }
 

@@ -15,7 +15,7 @@
 
 #include "datasets/file_bytes.h"
 #include "datasets/image_files.h"
-#include "datasets/image_list.h"
+#include "datasets/text_lines.h"
 #include "models/cost.h"
 #include "models/model.h"
 #include "models/model_options.h"

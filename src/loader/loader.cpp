@@ -68,6 +68,11 @@ int64_t SkippedImages::count() const {
   return static_cast<int64_t>(images_.size());
 }
 
+bool SkippedImages::contains(const std::string& image) const {
+  const std::lock_guard lock(mutex_);
+  return images_.contains(image);
+}
+
 void SkippedImages::add_batches_of_one(int64_t batches) {
   if (batches == 0) return;
   bool is_first = false;

@@ -40,8 +40,9 @@ class SkippedImages {
   /// Images and reasons that were added since the last call and not logged.
   std::map<std::string, std::string> take_unreported();
 
-  /// The number of different images so far.
+  /// The number of different images so far, and whether the one of that name is among them.
   int64_t count() const;
+  bool contains(const std::string& image) const;
 
   /// Counts batches of one image, and logs a warning when the first come.
   void add_batches_of_one(int64_t batches);

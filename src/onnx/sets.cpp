@@ -113,15 +113,20 @@ std::string error(OnnxGraph& graph, const CalibratedRule& rule, const std::strin
   const std::string p = probabilities_of(graph, logits, rule.probability).p;
   const std::string ordered = graph.add("GatherElements", {p, order.classes}, {{"axis", int64_t{1}}});
   const std::string outside = graph.add("Add", {order.behind(p), ordered});
-  return order.by_class(graph.add("Greater", {outside, graph.constant(rule.rule.level)}));
+  return order.by_class(graph.add("Greater", {outside, graph.constant(rule.rule.level * (1 + kRoundingShare))}));
 }
+
+// Runtimes round otherwise than settrain does, and a class that ties with its threshold must not drop out for that: it
+// may be the same one in every image. So probabilities may lie below their bounds by kRoundingShare.
 
 /// aps, raps and saps with the u of rules that are not randomised: a penalty by rank minus a probability.
 std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const Order order(graph, logits, rule.classes);
   const SetRule& name = rule.rule;
   const auto [lambda, k] = rule.penalty();
-  std::string behind = order.behind(probabilities_of(graph, logits, rule.probability).p);
+  const std::string exactly = order.behind(probabilities_of(graph, logits, rule.probability).p);
+  // ONNX Runtime takes a product with 1 + 1e-12 for one with 1, and leaves it out.
+  std::string behind = graph.add("Add", {exactly, graph.add("Mul", {exactly, graph.constant(kRoundingShare)})});
   std::vector<double> penalties, high, low;
   for (int64_t rank = 1; rank <= rule.classes; ++rank) {
     const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - k) : rank - 1;
@@ -152,7 +157,9 @@ std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::stri
 
 std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const auto [p, rest] = probabilities_of(graph, logits, rule.probability);
-  const ProbabilityBounds bounds = probability_bounds(rule);
+  ProbabilityBounds bounds = probability_bounds(rule);
+  for (double& least : bounds.least) least *= 1 - kRoundingShare;
+  for (double& most : bounds.most_rest) most *= 1 + kRoundingShare;
   const std::string unlikely = graph.add("GreaterOrEqual", {p, graph.constant(bounds.least, {rule.classes})});
   const std::string likely = graph.add("LessOrEqual", {rest, graph.constant(bounds.most_rest, {rule.classes})});
   const std::string above = graph.add("And", {graph.add("Greater", {p, graph.constant(0.5)}), likely});

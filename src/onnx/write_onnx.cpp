@@ -44,7 +44,8 @@ OnnxFile write_onnx(const std::filesystem::path& file, Model& model, const Model
   graph.output("probabilities", probabilities, OnnxType::kFloat32, of_classes);
 
   graph.fact("card", to_text(card));
-  graph.fact("classes", nlohmann::json(card.class_names).dump());
+  graph.fact("classes",
+             nlohmann::json(card.class_names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   if (options.rule) {
     graph.output("set", add_sets(graph, *options.rule, logits), OnnxType::kBool, of_classes);
     graph.fact("rule", options.rule->rule.name());

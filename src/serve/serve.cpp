@@ -233,8 +233,9 @@ class ModelService {
     while (!query.empty()) {
       const std::string_view part = query.substr(0, query.find('&'));
       query.remove_prefix(std::min(query.size(), part.size() + 1));
-      const std::string_view kind = part.substr(0, part.find('=')),
-                             name = part.substr(std::min(part.size(), kind.size() + 1));
+      const size_t kind_end = std::min(part.find('='), part.size());
+      const std::string kind = decoded_part(part.substr(0, kind_end)),
+                        name = decoded_part(part.substr(std::min(part.size(), kind_end + 1)));
       if (part.empty()) continue;
       if (kind != "prior" && kind != "only") {
         throw HttpError(400,

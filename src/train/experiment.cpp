@@ -29,6 +29,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/train/feature_cache.h"
+#include "src/train/training_checks.h"
 
 namespace settrain {
 namespace {
@@ -179,12 +180,6 @@ void check_config(const Registries& registries, const Experiment& run) {
   } catch (const Error&) {  // it is not of the config
   }
   problems.throw_if_any();
-}
-
-// Whether every epoch has a batch of one image, even where all can be read.
-bool has_batch_of_one(const Loader& training) {
-  const int64_t batch_size = training.settings().batch_size;
-  return batch_size == 1 || (training.size() % batch_size == 1 && !training.settings().drop_last);
 }
 
 // Whether the network can be trained on a batch of one image; true too where no batch gets so small.
@@ -375,46 +370,10 @@ std::string why_no_value(const Registries& registries, const config::Config& con
   const auto value =
       std::ranges::find_if(values, [&](const MetricValue& found) { return metric.ends_with("/" + found.name); });
   if (value != values.end() && !std::isnan(value->value)) return "";
-  return fmt::format("{} has no value on these data: they have {} classes, with {} to {} training images each", metric,
-                     classes, std::ranges::min(run.train_counts), std::ranges::max(run.train_counts));
-}
-
-void check_batches_of_one(const Experiment& run, const Loader& training) {
-  if (!has_batch_of_one(training) || run.takes_one_image) return;
-  constexpr const char* kReason =
-      "The network cannot be trained on a batch of one image: one pixel is left of it at a batch norm, which needs "
-      "several values in each channel";
-  const int64_t batch_size = training.settings().batch_size, images = training.size();
-  if (images == 1) throw DataError(fmt::format("there is a single training image. {}. Take more images", kReason));
-  if (batch_size == 1) {
-    throw DataError(fmt::format(
-        "every training batch has one image (data.batch_size: 1). {}. Set data.batch_size to 2 or more, or take larger "
-        "images",
-        kReason));
-  }
-  int64_t other = batch_size + 1;
-  while (images % other == 1) ++other;
-  throw DataError(fmt::format(
-      "the last training batch of every epoch has one image, since {} images in batches of {} (data.batch_size) leave "
-      "one over. {}. Set data.drop_last: true, which leaves the last batch out, or another data.batch_size, such as {}, "
-      "or take larger images",
-      images, batch_size, kReason, other));
-}
-
-void check_training_data(const Experiment& run) {
-  const Dataset& data = run.dataset;
-  const auto has_image = [](int64_t count) { return count > 0; };
-  if (run.train.epochs > 0 && std::ranges::count_if(run.train_counts, has_image) == 1) {
-    const auto one = std::ranges::find_if(run.train_counts, has_image) - run.train_counts.begin();
-    throw DataError(
-        fmt::format("all {} training images are of one class, {} (there are {}): a classifier needs images of at "
-                    "least two",
-                    data.train.size(), data.class_names[static_cast<size_t>(one)], data.num_classes()));
-  }
-  if (run.loader.options.on_bad_image == "skip") return;
-  std::vector<const Split*> splits{&data.train, &data.val, &data.calibration, &data.test};
-  if (run.threshold_split) splits.push_back(&*run.threshold_split);
-  refuse_unreadable(splits);
+  return fmt::format(
+      "{} has no value on these data: they have {} classes, with {} to {} training images each, and the "
+      "split has images of {}",
+      metric, classes, std::ranges::min(run.train_counts), std::ranges::max(run.train_counts), split.labels.size(0));
 }
 
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,

@@ -73,14 +73,6 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
 /// and builds no model. Throws ConfigError or DataError where the data cannot be loaded.
 std::string why_no_value(const Registries& registries, const config::Config& config, const std::string& metric);
 
-/// Throws DataError where every epoch has a batch of one image and the model cannot be trained on one. Without this
-/// check the first epoch would fail at its end.
-void check_batches_of_one(const Experiment& run, const Loader& training);
-
-/// Throws DataError where a training would end late or be in vain: an image file is certain to be unreadable and
-/// data.on_bad_image is error, see refuse_unreadable(), or all training images are of one class.
-void check_training_data(const Experiment& run);
-
 /// All images of a folder as a split without labels: these are 0, and must not be read. Throws what unlabelled_images()
 /// throws.
 Split unlabelled_split(const Dataset& dataset, const std::string& folder);

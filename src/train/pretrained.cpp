@@ -28,6 +28,7 @@
 #include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/transformer_weights.h"
+#include "src/train/weight_names.h"
 
 namespace settrain {
 namespace {
@@ -35,17 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kKey = "model.pretrained";
-constexpr const char* kCounter = ".num_batches_tracked";  // of batch norm
 
 using Entries = FileTensors;
-
-bool is_of(const std::string& name, const std::string& module) {
-  return name.starts_with(module + ".");
-}
-
-bool is_of_any(const std::string& name, const std::vector<std::string>& modules) {
-  return std::ranges::any_of(modules, [&](const std::string& module) { return is_of(name, module); });
-}
 
 std::vector<std::string> heads_of(const Model& model) {
   std::vector<std::string> names;
@@ -61,93 +53,6 @@ int64_t features_of(const ModelOptions& options, const std::vector<std::string>&
     if (name == heads.front() + ".weight") return target.size(options.head == ModelOptions::Head::kNormalised ? 0 : 1);
   }
   return 0;
-}
-
-// The names of the model's body, without counters, which a file may lack.
-std::set<std::string> body_names(const NamedTensors& targets, const std::vector<std::string>& heads) {
-  std::set<std::string> names;
-  for (const auto& [name, target] : targets) {
-    if (!is_of_any(name, heads) && !name.ends_with(kCounter)) names.insert(name);
-  }
-  return names;
-}
-
-// The prefix behind which the file has more than half of the model's body, and more than without a prefix: "backbone."
-// of mmpretrain, whose head lies elsewhere. Empty where there is none. Throws KeyError where several prefixes have as
-// much.
-std::string prefix_of_body(const Entries& entries, const std::set<std::string>& body, const std::string& path) {
-  constexpr size_t kLongestName = 512;  // a hostile one would take long
-  std::map<std::string, size_t> found{{"", 0}};
-  for (const auto& entry : entries) {
-    const std::string& name = entry.first;
-    if (name.size() > kLongestName) continue;
-    found[""] += body.count(name);
-    for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-      if (body.contains(name.substr(dot + 1))) ++found[name.substr(0, dot + 1)];
-    }
-  }
-  size_t most = 0;
-  std::vector<std::string> prefixes;
-  for (const auto& [prefix, count] : found) {
-    if (count < most) continue;
-    if (count > most) prefixes.clear();
-    most = count;
-    prefixes.push_back(prefix);
-  }
-  if (2 * most <= body.size() || prefixes.front().empty()) return "";
-  if (prefixes.size() == 1) return prefixes.front();
-  for (std::string& prefix : prefixes) prefix = shown(prefix);
-  throw KeyError(kKey,
-                 fmt::format("'{}' has the model's weights several times, with the prefixes {} before their names; "
-                             "keep those of one in the file",
-                             path, fmt::join(prefixes, " and ")));
-}
-
-// The only layer of the file that is none of the model's and can be a head: its weights are a matrix of as many
-// features, and it has nothing else than a bias. An empty text where there is none.
-std::string other_head(const Entries& entries, const NamedTensors& targets, int64_t features) {
-  std::set<std::string> known, heads, others;
-  for (const auto& target : targets) known.insert(target.first);
-  for (const auto& [name, entry] : entries) {
-    if (known.contains(name)) continue;
-    const size_t dot = std::min(name.rfind('.'), name.size());
-    const std::string module = name.substr(0, dot), part = name.substr(dot);
-    const bool is_matrix = entry.shape.size() == 2 && std::ranges::count(entry.shape, features) > 0;
-    if (part == ".weight" && is_matrix) {
-      heads.insert(module);
-    } else if (part != ".bias") {
-      others.insert(module);
-    }
-  }
-  std::erase_if(heads, [&](const std::string& module) { return others.contains(module); });
-  return heads.size() == 1 ? *heads.begin() : "";
-}
-
-// The same tensors, named as the model's where only a prefix, or the head's name, is another. `from`: StateDict::from.
-Entries with_names_of_model(Entries entries, const NamedTensors& targets, const std::vector<std::string>& heads,
-                            int64_t features, const std::string& path, std::string& from) {
-  const auto note = [&from](const std::string& what) { from += (from.empty() ? "" : ", ") + what; };
-  const auto rename = [&](const std::string& before, const std::string& after) {
-    Entries renamed;
-    for (auto& [name, entry] : entries) {
-      const std::string now = name.starts_with(before) ? after + name.substr(before.size()) : name;
-      if (!renamed.emplace(now, std::move(entry)).second) {
-        throw KeyError(kKey, fmt::format("'{}': two of its tensors would be named {}", path, shown(now)));
-      }
-    }
-    entries = std::move(renamed);
-  };
-  if (const std::string prefix = prefix_of_body(entries, body_names(targets, heads), path); !prefix.empty()) {
-    rename(prefix, "");
-    note(fmt::format("without the prefix {}", displayed(prefix)));
-  }
-  const std::string& head = heads.front();
-  if (std::ranges::any_of(entries, [&](const auto& entry) { return is_of(entry.first, head); })) return entries;
-  if (const std::string other = other_head(entries, targets, features); !other.empty()) {
-    rename(other + ".", head + ".");
-    note(fmt::format("its head is {}", displayed(other)));
-  }
-  return entries;
 }
 
 std::string describe(at::IntArrayRef sizes, std::optional<Dtype> type) {
@@ -368,13 +273,11 @@ Entries entries_for(const Model& model, const ModelOptions& options, Entries the
   return named;
 }
 
-// Height and width of the images that a model of settrain's was trained with, as its card says; zeros where the file
-// has none.
-std::pair<int64_t, int64_t> images_of(const Contents& contents, const std::string& place) {
+// What a file of settrain's says of its model; sizes of zero and no classes where the file is of another origin.
+ModelCard card_of(const Contents& contents, const std::string& place) {
   const auto card = contents.metadata.find("card");
-  if (card == contents.metadata.end() || !contents.metadata.contains("config")) return {0, 0};
-  const ModelCard facts = model_card_from_text(card->second, place);
-  return {facts.input_height, facts.input_width};
+  if (card == contents.metadata.end() || !contents.metadata.contains("config")) return {};
+  return model_card_from_text(card->second, place);
 }
 
 // "; they fit model.name: vit_base_patch14_reg4_dinov2": the registered models that the file's tensors fit, if any,
@@ -415,12 +318,17 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
   for (const auto& [name, entry] : theirs.tensors) {
     tensors[name] = {entry.dtype, entry.shape, [&file, entry] { return read_tensor(file, entry); }};
   }
-  const auto images = images_of(file.contents(), fmt::format("'{}'", path));
+  const ModelCard card = card_of(file.contents(), fmt::format("'{}'", path));
+  const std::pair images{card.input_height, card.input_width};
   Entries entries = entries_for(model, options, tensors, images, loaded.from);
   const std::vector<std::string> heads = heads_of(model);
   NamedTensors targets = state_dict(model);
   const HeadChoice choice = choose_heads(options, heads, targets, entries);
   loaded.drawn = choice.drawn;
+  if (choice.drawn.empty()) {
+    loaded.head_classes = card.class_names;
+    loaded.head_keys = card.class_keys;
+  }
   const auto is_left = [&](const std::string& name) {
     return is_of_any(name, choice.drawn) && !is_of_any(name, choice.kept);
   };
@@ -460,6 +368,16 @@ std::string Pretrained::describe() const {
   if (!other_head.empty()) heads += fmt::format(" (the file's is {})", other_head);
   return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}{}", file, sha256.substr(0, 16), num_tensors,
                      from.empty() ? "" : " (" + from + ")", heads, change.empty() ? "" : ", " + change);
+}
+
+std::string other_classes(const Pretrained& loaded, const Dataset& data) {
+  if (!data.class_keys.empty() && loaded.head_keys == data.class_keys) return "";
+  const auto [theirs, ours] = std::ranges::mismatch(loaded.head_classes, data.class_names);
+  if (theirs == loaded.head_classes.end() || ours == data.class_names.end()) return "";
+  return fmt::format(
+      "the head of '{}' was trained for other classes, or in another order: its class {} is {}, and here "
+      "it is {}. Set model.pretrained_head: draw unless they mean the same",
+      loaded.file, theirs - loaded.head_classes.begin(), in_quotes(*theirs), in_quotes(*ours));
 }
 
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {

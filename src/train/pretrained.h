@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/dataset.h"
 #include "models/registry.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
@@ -21,8 +22,15 @@ struct Pretrained {
   std::string from{};                // what was done to find them in the file: StateDict::from
   std::string other_head{};          // the file's head where the model's was drawn: "fc.weight [1000, 512] float32"
 
+  std::vector<std::string> head_classes{},
+      head_keys{};  // of the head that was loaded, where the file has them: ModelCard
+
   std::string describe() const;
 };
+
+/// Why the head that was loaded may answer with wrong classes: the file names others than those of `data`, or in
+/// another order. Else an empty text.
+std::string other_classes(const Pretrained& loaded, const Dataset& data);
 
 /// An empty text where model.pretrained is none or a file that is there; else an error's text: what is missing, where
 /// it was looked for, and where it comes from.

@@ -11,6 +11,7 @@
 #include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/train/training_checks.h"
 
 namespace settrain {
 namespace {

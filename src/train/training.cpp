@@ -2,6 +2,7 @@
 
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,6 +72,7 @@ void Training::train_epoch() {
   bar_.hide();
   gather_skipped_images(*run_.group, *run_.loader.skipped);
   if (state_.sum.count == 0) throw_untrained();
+  warn_of_lost_classes();
 
   const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
   MetricsRow row = training_metrics();
@@ -271,6 +273,30 @@ void Training::show_progress() {
                .after = (epochs - state_.epoch - 1) * samples,
                .figures = fmt::format("loss {:.4f}  top1 {:.4f}", sum.loss_sum / count,
                                       static_cast<double>(sum.correct) / count)});
+}
+
+// Images that cannot be read are found as they come. Losses and groups of classes have counted them before.
+void Training::warn_of_lost_classes() {
+  if (!files_ || std::exchange(has_looked_for_lost_classes_, true) || run_.loader.skipped->count() == 0) return;
+  const Split& train = run_.dataset.train;
+  std::vector<int64_t> left(static_cast<size_t>(run_.dataset.num_classes()));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const auto place = static_cast<size_t>(i);
+    const bool is_lost = run_.loader.skipped->contains(train.images->describe(train.ids[place]));
+    left[static_cast<size_t>(train.labels[place])] += is_lost ? 0 : 1;
+  }
+  std::vector<std::string> lost;
+  for (size_t c = 0; c < left.size(); ++c) {
+    if (left[c] == 0 && run_.class_facts.train_counts[c] > 0) lost.push_back(in_quotes(run_.dataset.class_names[c]));
+  }
+  if (lost.empty()) return;
+  constexpr size_t kShown = 5;
+  const size_t more = lost.size() - std::min(lost.size(), kShown);
+  lost.resize(lost.size() - more);
+  log::warning(
+      fmt::format("[data] no training image of {}{} could be read. Their counts, by which losses weigh classes "
+                  "and metrics group them, are still those of the files",
+                  fmt::join(lost, ", "), more > 0 ? fmt::format(" and {} more classes", more) : ""));
 }
 
 // A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. Over

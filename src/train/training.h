@@ -69,6 +69,7 @@ class Training {
   void answer_requests();
   void show_progress();
   void warn_if_stalled(double top1);
+  void warn_of_lost_classes();
   void warn_if_undefined(int64_t epoch) const;
   void read_checkpoint(const Checkpoint& checkpoint);
   void write_checkpoint();
@@ -83,7 +84,7 @@ class Training {
   TrainingState state_;
   std::optional<LaunchedStep> under_way_;  // the last step, while its numbers are not in `state_`
   Clock::time_point last_save_;
-  bool has_warned_of_stall_ = false;
+  bool has_warned_of_stall_ = false, has_looked_for_lost_classes_ = false;
 };
 
 }  // namespace settrain

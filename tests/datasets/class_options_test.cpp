@@ -12,6 +12,7 @@
 #include "datasets/load_data.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
@@ -163,6 +164,16 @@ TEST_CASE("superclasses and names come from text files, in the place of the data
   CHECK(trees.dataset.superclass_names == std::vector<std::string>{"Fagaceae", "Ulmaceae"});
   CHECK(trees.dataset.superclass_of == std::vector<int64_t>{0, 1, 0});
   CHECK(trees.dataset.class_names == std::vector<std::string>{"Ash, common", "Elm", "Oak"});
+}
+
+TEST_CASE("classes that answers cannot tell apart are warned of") {
+  Trees trees;
+  const auto warned = [&](const std::string& names) { return test::logged([&] { trees.apply("", names); }); };
+  CHECK(warned("ash,Ash\nelm,Elm\noak,Oak\n").empty());
+  trees.dataset.class_names = {"ash", "elm", "oak"};
+  CHECK_THAT(warned("ash,Tree\nelm,Elm\noak,Tree\n"), Contains("1 of 3 classes") && Contains("two are called 'Tree'"));
+  trees.dataset.class_names = {"ash", "elm", "oak"};
+  CHECK_THAT(warned("ash,elm\nelm,Elm \noak,ELM\n"), Contains("2 of 3 classes") && Contains("'elm' and 'Elm'"));
 }
 
 TEST_CASE("a first line that begins with no class is a header") {

@@ -50,6 +50,12 @@ struct ListFiles {
 
 }  // namespace
 
+TEST_CASE("a list that is no UTF-8 text says so") {
+  ListFiles lists;
+  CHECK_THROWS_WITH(lists.read("\xFF\xFE" + std::string("a\0.\0", 4)), Contains("list.txt:1: the file is UTF-16 text"));
+  CHECK_THROWS_WITH(lists.read("a.png 0\n" + std::string("b\0c", 3)), Contains("list.txt:2: a byte 0"));
+}
+
 TEST_CASE("a list's lines: paths with blanks, one label or several") {
   ListFiles lists;
   const ImageList list = lists.read("a.png 3\r\n\nb c.png\t4,0,2  \nsub/d.png 1");

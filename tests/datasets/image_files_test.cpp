@@ -34,10 +34,10 @@ struct NamedFiles {
     files.add(name);
   }
 
-  void refuse() {
+  void refuse(bool may_skip = false) {
     CHECK_FALSE(files.measure());
     train.images = test.images = std::make_shared<ImageFiles>(files, ImageFileOptions{});
-    refuse_unreadable(std::array<const Split*, 2>{&train, &test});
+    refuse_unreadable(std::array<const Split*, 2>{&train, &test}, may_skip);
   }
 };
 
@@ -77,6 +77,33 @@ TEST_CASE(
   named.add("test/page.png", "<!DOCTYPE html>" + std::string(2000, ' '));
   CHECK_THROWS_WITH(named.refuse(), Contains("2 image files") && Contains("train/pointer.jpg' (no JPEG") &&
                                         Contains("test/page.png' (no JPEG") && !Contains("good"));
+}
+
+TEST_CASE("a PNG or BMP that is of no size, or too large, is refused by its header") {
+  const auto png = [](const std::string& size) {
+    return "\x89PNG\r\n\x1A\n" + std::string("\0\0\0\rIHDR", 8) + size + std::string(2000, 'x');
+  };
+  NamedFiles named;
+  named.add("test/good.png", png(std::string("\0\0\0\1\0\0\0\1", 8)));
+  CHECK_NOTHROW(named.refuse());
+  named.add("test/empty.png", png(std::string(8, '\0')));
+  named.add("test/huge.png", png(std::string("\0\1\0\0\0\1\0\0", 8)));
+  named.add("test/cut.bmp", "BM" + std::string(12, '\0') + std::string("\x28\0\0\0", 4));
+  CHECK_THROWS_WITH(named.refuse(), Contains("3 image files") && Contains("empty.png' (a PNG without a size)") &&
+                                        Contains("huge.png' (more pixels than are decoded)") &&
+                                        Contains("cut.bmp' (a BMP without a size)"));
+}
+
+TEST_CASE("where bad images are skipped, only a split without any other is refused") {
+  NamedFiles named;
+  named.add("train/good.png", kJpeg);
+  named.add("train/empty.png", "");
+  named.add("test/empty.png", "");
+  named.add("test/text.png", "no image");
+  CHECK_THROWS_WITH(named.refuse(true), Contains("a split has no image that can be read") && Contains("test: 2: ") &&
+                                            !Contains("\n  train: ") && !Contains("data.on_bad_image"));
+  named.add("test/good.png", kJpeg);
+  CHECK_NOTHROW(named.refuse(true));
 }
 
 TEST_CASE("images in memory are never refused") {

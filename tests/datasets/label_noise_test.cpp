@@ -264,5 +264,7 @@ TEST_CASE("what is wrong with a matrix is said with file and line") {
   Dataset dataset = of_three(12);
   CHECK_THROWS_WITH(apply_label_noise({.kind = "confusion", .matrix = "/no/such.txt"}, dataset),
                     Catch::Contains("/no/such.txt"));
+  check("\xFF\xFE" + std::string("1\0 \0", 4), ":1: ", "UTF-16");
   CHECK_NOTHROW(apply_label_noise(matrix.write(row + "0.3333333 0.3333333 0.3333333\n" + row), dataset));
+  CHECK_NOTHROW(apply_label_noise(matrix.write("\xEF\xBB\xBF" + row + row + row), dataset));
 }

@@ -50,6 +50,26 @@ class BadImages(ProgramTest):
         self.assertIn("test: 1: './phone.heic'", error)
         self.run_program("--config", "list.yaml", "--device", "cpu", "--set", "eval.splits=[val]", "--set", "data.on_bad_image=skip")
 
+    def test_a_split_without_a_readable_image_is_reported_before_anything_is_trained(self):
+        for image in (self.folder / "pictures/test").glob("*/*.png"):
+            image.write_bytes(b"")
+        skip = ("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
+        for command in (("--dry-run",), ()):
+            self.assertIn("test: 12: 'pictures/test/elm/0.png' (empty)", self.run_program(*skip, *command, expect=1).stderr)
+        self.run_program(*skip, "--set", "eval.splits=[val]")
+
+    def test_a_class_that_loses_all_training_images_is_told(self):
+        for image in (self.folder / "pictures/train/oak").iterdir():
+            image.write_bytes(image.read_bytes()[:-20])
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
+        self.assertEqual(done.stderr.count("no training image of 'oak' could be read"), 1, done.stderr)
+
+    def test_names_that_are_no_utf8(self):
+        (self.folder / "names.csv").write_bytes(b"elm,\xdclme\noak,Eiche\n")
+        self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip", "--set", "data.class_names=names.csv", "--set", "train.epochs=1")
+        self.run_program("scores", "runs/bad", "--device", "cpu", "--out", "scores.safetensors")
+        self.assertIn("\ufffdlme", (self.folder / "scores.safetensors").read_bytes().decode("utf-8", "replace"))
+
     def test_training_images_of_one_class_are_reported(self):
         self.write("one.txt", "".join(f"pictures/train/oak/{i}.png 1\n" for i in range(6)))
         self.write("list.yaml", CONFIG.replace("image_folder, root: pictures", "file_list, root: ., train: one.txt, val: other.txt, test: other.txt, num_classes: 3"))
@@ -224,7 +244,8 @@ class BatchesOfOne(ProgramTest):
     def test_an_epoch_without_a_batch_that_can_be_used_ends_the_run(self):
         for name in ("elm", "oak"):
             for i in range(7):
-                (self.folder / f"pictures/train/{name}/{i}.png").write_text("This is no image.\n")
+                image = self.folder / f"pictures/train/{name}/{i}.png"
+                image.write_bytes(image.read_bytes()[:-20])
         self.assertIn("no training batch", self.run_program(*self.arguments("none"), expect=1).stderr)
         error = self.run_program(*self.arguments("none"), "--overwrite", "--processes", "2", expect=1).stderr
         self.assertEqual(error.count("no training batch"), 1)

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import email.utils
 import http.client
 import json
 import pathlib
@@ -121,7 +122,7 @@ class Serve(ServingTest):
         self.assertEqual([(place["kind"], place["name"]) for place in places], [("prior", "alps"), ("only", "flora")])
         self.assertIn("at the place", places[0]["rules"][0]["guarantee"])
         photograph = (self.folder / PHOTOGRAPHS[0]).read_bytes()
-        for query, sets in (("prior=alps", expected["alps"]), ("only=flora", expected["flora.txt"]), ("", plain), ("&", plain)):
+        for query, sets in (("prior=alps", expected["alps"]), ("pr%69or=%61lps", expected["alps"]), ("only=flora", expected["flora.txt"]), ("", plain), ("&", plain)):
             status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
             self.assertEqual(status, 200)
             self.assert_same_sets(answer["sets"], sets)
@@ -143,6 +144,7 @@ class Serve(ServingTest):
         self.start_server()
         status, headers, model = self.ask("GET", "/model")
         self.assertEqual([status, headers["Cache-Control"]], [200, "no-store"])
+        self.assertLess(abs(email.utils.parsedate_to_datetime(headers["Date"]).timestamp() - time.time()), 60)
         self.assertEqual(model["names"], list(CLASSES))
         self.assertEqual([rule["name"] for rule in model["rules"]], list(RULES))
         self.assertIn("at least 0.8", model["rules"][0]["guarantee"])

@@ -36,6 +36,14 @@ class TwoStages(ProgramTest):
         state = tensors_of(self.folder / "runs/crt/checkpoints/last.safetensors")
         self.assertEqual({name for name in state if name.startswith("optimizer.")}, {"optimizer.momentum.fc.weight", "optimizer.momentum.fc.bias"})
 
+    def test_a_head_of_other_classes_is_warned_of(self):
+        told = "was trained for other classes, or in another order"
+        self.assertNotIn(told, self.second("same").stderr)
+        names = [f"class_{i}" for i in range(6)]
+        self.write("names.csv", "".join(f"{name},{other}\n" for name, other in zip(names, reversed(names))))
+        self.assertIn("its class 0 is 'class_0', and here it is 'class_5'. Set model.pretrained_head: draw", self.second("other", "data.class_names=names.csv").stderr)
+        self.assertNotIn(told, self.second("drawn", "data.class_names=names.csv", "model.pretrained_head=draw").stderr)
+
     def test_it_goes_on_as_if_it_had_never_stopped(self):
         self.second("whole", "schedule.name=constant", "train.epochs=2")
         self.second("parts", "schedule.name=constant", "train.epochs=1")

@@ -16,7 +16,7 @@ import onnxruntime
 import torch
 import torchvision
 from PIL import Image
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 sys.path.insert(0, os.path.join(os.environ["SETTRAIN_SOURCE_DIR"], "scripts"))
 from reference_models import EfficientNetLite0
@@ -191,6 +191,24 @@ class Export(TensorTest):
                 expected, _ = self.predicted("resnet8", rule)
                 self.assertEqual([row.nonzero()[0].tolist() for row in sets], expected)
                 self.assertGreater(len(set(sets.sum(1))), 1)
+
+    def test_a_class_that_ties_with_its_threshold_in_every_image_stays(self):
+        """A network that has collapsed gives every image its biases: what runtimes round otherwise must not cost a class in every set."""
+        self.train("first", "model.name=resnet8", "model.width=4")
+        self.run_program("export", "runs/first", "--output", "first.safetensors")
+        weights = load_file(self.folder / "first.safetensors")
+        weights["fc.weight"] *= 0
+        rules = [f"conformal:lac:0.{alpha}" for alpha in range(1, 8)] + ["conformal:pas:0.2", "conformal:saps:0.2", "average-error:0.3"]
+        for seed in range(3):
+            weights["fc.bias"] = numpy.random.default_rng(seed).normal(size=CLASSES).astype(numpy.float32)
+            save_file(weights, self.folder / "collapsed.safetensors")
+            name = f"collapsed{seed}"
+            self.train(name, "model.name=resnet8", "model.width=4", "data.calibration_share=0.5", "train.epochs=0", "model.pretrained=collapsed.safetensors")
+            self.run_program("calibrate", f"runs/{name}", "--device", "cpu", "--rules", *rules)
+            for rule in rules:
+                with self.subTest(rule=rule, seed=seed):
+                    sets = self.export(name, "--rule", rule).run(["set"], {"pixels": self.pixels})[0]
+                    self.assertEqual([row.nonzero()[0].tolist() for row in sets], self.predicted(name, rule)[0])
 
     def test_the_rounding_of_the_longer_side_is_told(self):
         for pipeline, rounding in (("plain", "rounded to the nearest number"), ("imagenet", "rounded down")):

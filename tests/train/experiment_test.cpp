@@ -9,6 +9,7 @@
 #include "datasets/image_files.h"
 #include "src/core/error.h"
 #include "src/train/evaluation.h"
+#include "src/train/training_checks.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/image_folders.h"
@@ -188,7 +189,7 @@ TEST_CASE("a training on images of one class is refused") {
   CHECK_NOTHROW(check_training_data(run));
 }
 
-TEST_CASE("empty files of each split and of the images for thresholds are refused, unless bad images are left out") {
+TEST_CASE("empty files of each split and of the images for thresholds are refused, though bad images are left out") {
   const test::TemporaryFolder folder;
   folder.write("empty.png", std::string());
   FileTable files(folder.path());
@@ -198,12 +199,16 @@ TEST_CASE("empty files of each split and of the images for thresholds are refuse
       .name = "some", .images = std::make_shared<ImageFiles>(files, ImageFileOptions{}), .ids = {0}, .labels = {0}};
   for (Split Dataset::*member : {&Dataset::train, &Dataset::val, &Dataset::calibration, &Dataset::test}) {
     Experiment run = with_data({1, 1});
+    run.eval.splits = {"val", "test"};
     run.dataset.*member = split;
     CHECK_THROWS_WITH(check_training_data(run), Contains("some: 1: ") && Contains("empty.png"));
     run.loader.options.on_bad_image = "skip";
-    CHECK_NOTHROW(check_training_data(run));
+    CHECK_THROWS_WITH(check_training_data(run), Contains("some: 1: ") && !Contains("data.on_bad_image"));
   }
   Experiment run = with_data({1, 1});
+  run.dataset.test = split;
+  run.eval.splits = {"val"};
+  CHECK_NOTHROW(check_training_data(run));  // nothing reads its images
   run.threshold_split = split;
   CHECK_THROWS_WITH(check_training_data(run), Contains("empty.png"));
 }

@@ -48,6 +48,31 @@ struct Extremes {
   }
 };
 
+/// Sums of fewer than 2^22 numbers in [0, 1], to 2^-63 for each, in which their order changes no bit: each number is
+/// cut into multiples of 2^-31 and of 2^-62, and a double holds the sums of both without rounding (Demmel and Nguyen,
+/// "Fast reproducible floating-point summation", 2013).
+class ExactSum {
+ public:
+  SETTRAIN_ALWAYS_INLINE ExactSum() : high_(0.0), low_(0.0) {}
+  SETTRAIN_ALWAYS_INLINE void add(Doubles numbers) {
+    // A double next to 2^52 units and a half is rounded to whole units.
+    constexpr double kHigh = 0x1.8p21, kLow = 0x1.8p-10;
+    const Doubles high = (numbers + kHigh) - kHigh;
+    high_ = high_ + high;
+    low_ = low_ + (((numbers - high) + kLow) - kLow);
+  }
+  SETTRAIN_ALWAYS_INLINE ExactSum operator+(const ExactSum& other) const {
+    ExactSum both;
+    both.high_ = high_ + other.high_;
+    both.low_ = low_ + other.low_;
+    return both;
+  }
+  SETTRAIN_ALWAYS_INLINE double value() const { return sum_of(high_) + sum_of(low_); }
+
+ private:
+  Doubles high_, low_;
+};
+
 /// The scores behind the last whole block, filled up with `filling`.
 template <class T>
 SETTRAIN_ALWAYS_INLINE void fill_last(const T* rest, int64_t count, T filling, T* last) {
@@ -56,39 +81,37 @@ SETTRAIN_ALWAYS_INLINE void fill_last(const T* rest, int64_t count, T filling, T
 
 }  // namespace
 
-template <class T>
-bool softmax_row(const T* scores, int64_t classes, T* probabilities) {
-  const int64_t whole = classes / kBlock<T> * kBlock<T>, rest = classes - whole;
-  T last[kBlock<T>];  // the rest, filled up with a score of the row
+bool softmax_row(const double* scores, int64_t classes, double* probabilities) {
+  const int64_t whole = classes / kBlock<double> * kBlock<double>, rest = classes - whole;
+  double last[kBlock<double>];  // the rest, filled up with a score of the row
   fill_last(scores + whole, rest, scores[0], last);
 
-  Extremes<T> extremes(scores[0]);
-  for (int64_t c = 0; c < whole; c += kBlock<T>) extremes.add(scores + c);
+  Extremes<double> extremes(scores[0]);
+  for (int64_t c = 0; c < whole; c += kBlock<double>) extremes.add(scores + c);
   extremes.add(last);
   if (!extremes.are_finite()) return false;
 
-  const Lanes<T> largest(extremes.largest());
-  Lanes<T> sums[kLanesAtOnce];
-  for (auto& sum : sums) sum = Lanes<T>(T{0});
-  for (int64_t c = 0; c < whole; c += kBlock<T>) {
+  const Doubles largest(extremes.largest());
+  ExactSum sums[kLanesAtOnce];
+  for (int64_t c = 0; c < whole; c += kBlock<double>) {
     for (int i = 0; i < kLanesAtOnce; ++i) {
-      const int64_t place = c + i * kLanesOf<T>;
+      const int64_t place = c + i * kLanesOf<double>;
       __builtin_prefetch(scores + classes + place);  // the next row, most likely
-      const Lanes<T> e = exponential(Lanes<T>::load(scores + place) - largest);
+      const Doubles e = exponential(Doubles::load(scores + place) - largest);
       e.store(probabilities + place);
-      sums[i] = sums[i] + e;
+      sums[i].add(e);
     }
   }
   for (int i = 0; i < kLanesAtOnce; ++i) {
-    exponential(Lanes<T>::load(last + i * kLanesOf<T>) - largest).store(last + i * kLanesOf<T>);
+    exponential(Doubles::load(last + i * kLanesOf<double>) - largest).store(last + i * kLanesOf<double>);
   }
   for (int64_t i = 0; i < rest; ++i) probabilities[whole + i] = last[i];
-  for (int64_t i = rest; i < kBlock<T>; ++i) last[i] = 0;
-  for (int i = 0; i < kLanesAtOnce; ++i) sums[i] = sums[i] + Lanes<T>::load(last + i * kLanesOf<T>);
+  for (int64_t i = rest; i < kBlock<double>; ++i) last[i] = 0;
+  for (int i = 0; i < kLanesAtOnce; ++i) sums[i].add(Doubles::load(last + i * kLanesOf<double>));
 
-  const T factor = T{1} / sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (int64_t c = 0; c < whole; c += kLanesOf<T>) {
-    (Lanes<T>::load(probabilities + c) * Lanes<T>(factor)).store(probabilities + c);
+  const double factor = 1 / ((sums[0] + sums[1]) + (sums[2] + sums[3])).value();
+  for (int64_t c = 0; c < whole; c += kLanesOf<double>) {
+    (Doubles::load(probabilities + c) * Doubles(factor)).store(probabilities + c);
   }
   for (int64_t c = whole; c < classes; ++c) probabilities[c] *= factor;
   return true;
@@ -124,8 +147,5 @@ bool softmax_set(const float* scores, int64_t classes, const float* out_below, c
   }
   return unclear == 0;
 }
-
-template bool softmax_row(const float*, int64_t, float*);
-template bool softmax_row(const double*, int64_t, double*);
 
 }  // namespace settrain::SETTRAIN_INSTRUCTION_SET

@@ -26,6 +26,7 @@
 #include "src/train/feature_cache.h"
 #include "src/train/selection.h"
 #include "src/train/step_result.h"
+#include "src/train/training_checks.h"
 
 namespace settrain {
 namespace {

@@ -84,6 +84,17 @@ std::string_view query_of_target(std::string_view target) {
   return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
 }
 
+std::string decoded_part(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string code(text.substr(i + 1, 2));
+    const bool is_code = text[i] == '%' && code.size() == 2 && code.find_first_not_of(kHexDigits) == std::string::npos;
+    decoded += is_code ? static_cast<char>(std::stoi(code, nullptr, 16)) : text[i];
+    if (is_code) i += 2;
+  }
+  return decoded;
+}
+
 bool is_origin(std::string_view text) {
   const size_t scheme_end = text.find("://");
   if (scheme_end == std::string_view::npos || scheme_end == 0) return false;

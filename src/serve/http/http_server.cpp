@@ -1,5 +1,6 @@
 #include "src/serve/http/http_server.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <future>
 #include <limits>
@@ -168,8 +170,9 @@ class HttpServer::Connection {
   // Sends an answer. False where the client is gone.
   bool send(const Answer& answer, bool closes, bool is_head = false) {
     lingers_ = closes;
-    std::string text = fmt::format("HTTP/1.1 {} {}\r\n", answer.status,
-                                   view(http::obsolete_reason(static_cast<http::status>(answer.status))));
+    std::string text = fmt::format("HTTP/1.1 {} {}\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\n", answer.status,
+                                   view(http::obsolete_reason(static_cast<http::status>(answer.status))),
+                                   fmt::gmtime(std::time(nullptr)));
     if (answer.status != 204) {  // an answer without content has no length either (RFC 9110, 8.6)
       text += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", answer.type, answer.content.size());
     }

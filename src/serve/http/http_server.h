@@ -40,6 +40,9 @@ std::string_view path_of_target(std::string_view target);
 /// The query of such a target, without its question mark; empty where it has none. Nothing in it is decoded.
 std::string_view query_of_target(std::string_view target);
 
+/// A part of a query with what its percent codes stand for (RFC 3986, 2.1); a % that begins no code stays.
+std::string decoded_part(std::string_view text);
+
 /// Whether it is an origin as browsers write it: "https://example.org", "http://localhost:3000". Small letters, no
 /// path, and no port that is the scheme's own.
 bool is_origin(std::string_view text);

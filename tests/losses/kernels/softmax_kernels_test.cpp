@@ -12,10 +12,9 @@
 namespace settrain {
 namespace {
 
-template <class T>
-std::vector<T> softmax_of(InstructionSet set, const std::vector<T>& scores) {
-  std::vector<T> probabilities(scores.size());
-  REQUIRE(SETTRAIN_PICK(set, softmax_row<T>)(scores.data(), std::ssize(scores), probabilities.data()));
+std::vector<double> softmax_of(InstructionSet set, const std::vector<double>& scores) {
+  std::vector<double> probabilities(scores.size());
+  REQUIRE(SETTRAIN_PICK(set, softmax_row)(scores.data(), std::ssize(scores), probabilities.data()));
   return probabilities;
 }
 
@@ -26,39 +25,47 @@ std::vector<T> some_scores(int64_t classes, double deviation) {
   return {scores.const_data_ptr<T>(), scores.const_data_ptr<T>() + classes};
 }
 
-template <class T>
-void check_against_float64() {
-  const double least = 2.0 * static_cast<double>(std::numeric_limits<T>::min());
+TEST_CASE("a row's softmax is that of float64 within its rounding") {
+  const double least = 2.0 * std::numeric_limits<double>::min();
   for (const int64_t classes : {1, 2, 15, 16, 63, 64, 65, 100, 128, 1000, 1081}) {
     for (const double deviation : {0.0, 1.0, 20.0, 300.0}) {
-      const std::vector<T> scores = some_scores<T>(classes, deviation);
-      const std::vector<T> found = softmax_of(instruction_set(), scores);
-      const std::vector<double> wide(scores.begin(), scores.end());
-      const at::Tensor expected = at::softmax(at::tensor(wide, at::kDouble), 0);
-      const double largest = *std::max_element(wide.begin(), wide.end());
+      const std::vector<double> scores = some_scores<double>(classes, deviation);
+      const std::vector<double> found = softmax_of(instruction_set(), scores);
+      const at::Tensor expected = at::softmax(at::tensor(scores, at::kDouble), 0);
+      const double largest = *std::max_element(scores.begin(), scores.end());
       for (int64_t c = 0; c < classes; ++c) {
         const double p = expected[c].item<double>(), ours = found[static_cast<size_t>(c)];
         CAPTURE(classes, deviation, c, p, ours);
-        const double units = 3 + largest - wide[static_cast<size_t>(c)];
-        CHECK(std::abs(ours - p) <= units * std::numeric_limits<T>::epsilon() * p + least);
+        const double units = 3 + largest - scores[static_cast<size_t>(c)];
+        CHECK(std::abs(ours - p) <= units * std::numeric_limits<double>::epsilon() * p + least);
       }
     }
   }
-}
-
-TEST_CASE("a row's softmax is that of float64 within its rounding") {
-  check_against_float64<float>();
-  check_against_float64<double>();
 }
 
 TEST_CASE("a row's softmax has the same bits by every instruction set") {
   for (const InstructionSet set : {InstructionSet::kBaseline, InstructionSet::kAvx2}) {
     if (set > instruction_set()) continue;
     for (const int64_t classes : {3, 64, 1000}) {
-      CHECK(softmax_of(set, some_scores<float>(classes, 5)) ==
-            softmax_of(instruction_set(), some_scores<float>(classes, 5)));
-      CHECK(softmax_of(set, some_scores<double>(classes, 5)) ==
-            softmax_of(instruction_set(), some_scores<double>(classes, 5)));
+      const std::vector<double> scores = some_scores<double>(classes, 5);
+      CHECK(softmax_of(set, scores) == softmax_of(instruction_set(), scores));
+    }
+  }
+}
+
+TEST_CASE("the same scores in another order have the same probabilities to the last bit") {
+  for (const int64_t classes : {3, 17, 100, 1081}) {
+    for (const double deviation : {0.3, 3.0, 30.0}) {
+      std::vector<double> scores = some_scores<double>(classes, deviation), sorted = scores;
+      std::sort(sorted.begin(), sorted.end());
+      std::vector<double> expected = softmax_of(instruction_set(), scores);
+      std::sort(expected.begin(), expected.end());
+      CAPTURE(classes, deviation);
+      CHECK(softmax_of(instruction_set(), sorted) == expected);
+      std::rotate(sorted.begin(), sorted.begin() + classes / 3, sorted.end());
+      std::vector<double> rotated = softmax_of(instruction_set(), sorted);
+      std::sort(rotated.begin(), rotated.end());
+      CHECK(rotated == expected);
     }
   }
 }
@@ -86,30 +93,23 @@ TEST_CASE("sets by float32 are right but for its error, and say where that decid
   }
 }
 
-template <class T>
-void check_finiteness() {
-  constexpr T kLargest = std::numeric_limits<T>::max(), kInfinity = std::numeric_limits<T>::infinity();
+TEST_CASE("a score that is not finite is reported, the largest numbers are not") {
+  constexpr double kLargest = std::numeric_limits<double>::max(), kInfinity = std::numeric_limits<double>::infinity();
+  const auto softmax = SETTRAIN_PICK(instruction_set(), softmax_row);
   for (const size_t classes : {1, 16, 70}) {
     for (const size_t place : {size_t{0}, classes - 1}) {
-      std::vector<T> scores = some_scores<T>(static_cast<int64_t>(classes), 1), probabilities(classes);
-      for (const T value : {kLargest, -kLargest, T{0}}) {
+      std::vector<double> scores = some_scores<double>(static_cast<int64_t>(classes), 1), probabilities(classes);
+      for (const double value : {kLargest, -kLargest, 0.0}) {
         scores[place] = value;
-        CHECK(
-            SETTRAIN_PICK(instruction_set(), softmax_row<T>)(scores.data(), std::ssize(scores), probabilities.data()));
-        for (const T p : probabilities) CHECK((p >= 0 && p <= 1));
+        CHECK(softmax(scores.data(), std::ssize(scores), probabilities.data()));
+        for (const double p : probabilities) CHECK((p >= 0 && p <= 1));
       }
-      for (const T value : {kInfinity, -kInfinity, std::numeric_limits<T>::quiet_NaN()}) {
+      for (const double value : {kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
         scores[place] = value;
-        CHECK_FALSE(
-            SETTRAIN_PICK(instruction_set(), softmax_row<T>)(scores.data(), std::ssize(scores), probabilities.data()));
+        CHECK_FALSE(softmax(scores.data(), std::ssize(scores), probabilities.data()));
       }
     }
   }
-}
-
-TEST_CASE("a score that is not finite is reported, the largest numbers are not") {
-  check_finiteness<float>();
-  check_finiteness<double>();
 }
 
 }  // namespace

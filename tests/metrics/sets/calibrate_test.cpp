@@ -122,6 +122,20 @@ TEST_CASE("sets of the rules without a conformal score, by hand") {
   CHECK(calibrate(parse_set_rule("top:2"), facts, {}, {}, 0).images == 0);
 }
 
+TEST_CASE("an error of as much as the classes that are left out have is allowed, however sums are rounded") {
+  ClassFacts facts;
+  for (const int64_t classes : {10, 20}) {
+    facts.classes = classes;
+    for (int64_t out = 0; out < classes; ++out) {
+      const double error = static_cast<double>(out) / static_cast<double>(classes);
+      SetRule rule = parse_set_rule("error:0.1");
+      rule.level = error;
+      const at::Tensor sets = sets_of(calibrate(rule, facts, {}, {}, 0), at::zeros({1, classes}, at::kDouble));
+      CHECK(sets.sum().item<int64_t>() == classes - out);
+    }
+  }
+}
+
 TEST_CASE("each class, superclass and rank has its own threshold") {
   const at::Tensor y = labels_of({0, 0, 2}), logits = logits_of({.5, .3, .2, .3, .6, .1, .45, .35, .2}, 3);
   const auto calibrated = [&](const std::string& name) {
@@ -173,7 +187,7 @@ TEST_CASE("wpas multiplies by the weights of a file") {
   const SetRule parsed = parse_set_rule("conformal:wpas(weights=" + file + "):0.5");
   CHECK(calibrate(parsed, facts, scores(), labels(), 0).class_factor == std::vector<double>{2, 0, 25});
   facts.names.clear();
-  CHECK_THROWS_WITH(calibrate(parsed, facts, scores(), labels(), 0), Catch::Contains("weights.csv:1"));
+  CHECK_THROWS_WITH(calibrate(parsed, facts, scores(), labels(), 0), Catch::Contains("weights.csv:2"));
   write("0,1\n1,1\n2,-1\n");
   CHECK_THROWS_AS(calibrate(parsed, facts, scores(), labels(), 0), DataError);
   CHECK_THROWS_WITH(calibrate(parsed, facts, scores(), labels(), 0), Catch::Contains("class '2'"));

@@ -117,6 +117,39 @@ TEST_CASE("sets stay as large where float64 has no probabilities any more") {
   }
 }
 
+TEST_CASE("weights of classes change logarithms where float64 has no probabilities any more") {
+  ClassFacts facts = some_facts();
+  facts.train_counts.assign(kClassCount, 1);
+  facts.train_counts[3] = 1000;
+  const SplitScores calibration = confident_split(3, 1e4, at::kDouble);
+  const SetRule pas = parse_set_rule("conformal:pas:0.2"), lac = parse_set_rule("conformal:lac:0.2");
+  const auto sets = [&](const SetRule& rule) {
+    const SplitScores judged = confident_split(4, 1e4, at::kDouble);
+    return sets_of(calibrate(rule, facts, calibration.scores, calibration.labels, 0), judged.scores);
+  };
+  // The logarithm of a factor of 1000 is nothing beside logits that are thousands apart.
+  const double differing = sets(pas).ne(sets(lac)).any(1).to(at::kDouble).mean().item<double>();
+  CHECK(differing < 0.01);
+}
+
+TEST_CASE("images with the same logits in another order have the same sets in that order") {
+  at::manual_seed(1);
+  const at::Tensor levels = at::tensor({2.0F, 1.0F, 0.0F, 0.25F}).repeat({400, 1});
+  const at::Tensor order = at::rand({400, 4}).argsort(int64_t{1}, false);
+  SplitScores split{levels.gather(1, order), at::empty({400}, at::kLong)};
+  for (int64_t i = 0; i < 400; ++i) split.labels[i] = i % 10 < 7 ? split.scores[i].argmax() : at::scalar_tensor(i % 4);
+  ClassFacts facts;
+  facts.classes = 4;
+  facts.train_counts.assign(4, 100);
+  for (const char* name : {"conformal:lac:0.1", "conformal:lac:0.2", "conformal:aps:0.1", "conformal:aps:0.2",
+                           "conformal:raps:0.2", "average:2.5", "average-error:0.2"}) {
+    CAPTURE(name);
+    const CalibratedRule rule = calibrate(parse_set_rule(name), facts, split.scores, split.labels, 0);
+    const at::Tensor by_level = sets_of(rule, split.scores).gather(1, order.argsort(int64_t{1}, false));
+    CHECK(by_level.eq(by_level[0]).all().item<bool>());
+  }
+}
+
 TEST_CASE("classes, superclasses, clusters and rare classes are covered however sure the network is") {
   const WeightsFile weights;
   struct Threshold {
