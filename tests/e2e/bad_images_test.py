@@ -64,12 +64,6 @@ class BadImages(ProgramTest):
         done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
         self.assertEqual(done.stderr.count("no training image of 'oak' could be read"), 1, done.stderr)
 
-    def test_names_that_are_no_utf8(self):
-        (self.folder / "names.csv").write_bytes(b"elm,\xdclme\noak,Eiche\n")
-        self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip", "--set", "data.class_names=names.csv", "--set", "train.epochs=1")
-        self.run_program("scores", "runs/bad", "--device", "cpu", "--out", "scores.safetensors")
-        self.assertIn("\ufffdlme", (self.folder / "scores.safetensors").read_bytes().decode("utf-8", "replace"))
-
     def test_training_images_of_one_class_are_reported(self):
         self.write("one.txt", "".join(f"pictures/train/oak/{i}.png 1\n" for i in range(6)))
         self.write("list.yaml", CONFIG.replace("image_folder, root: pictures", "file_list, root: ., train: one.txt, val: other.txt, test: other.txt, num_classes: 3"))

@@ -36,6 +36,14 @@ TEST_CASE("scores and what is known of the classes come back from a file") {
   CHECK(read.model == "abc");
 }
 
+TEST_CASE("a class' name that is no UTF-8 is written with U+FFFD") {
+  const test::TemporaryFolder folder;
+  ScoreFile scores = some_scores();
+  scores.facts.names[1] = "\xDCrsa";
+  write_score_file(folder / "s.safetensors", scores, {});
+  CHECK(read_score_file(folder / "s.safetensors").facts.names[1] == "\xEF\xBF\xBDrsa");
+}
+
 TEST_CASE("scores of other programs are read in their own types") {
   const test::TemporaryFolder folder;
   const at::Tensor scores = some_scores().scores.scores, labels = at::tensor({2, 0}, at::kInt);
