@@ -133,14 +133,15 @@ std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const
   }
   for (size_t c = 0; c < classes.size(); ++c) {
     if (lines[c].number > 0) continue;
-    throw DataError(fmt::format("{}: no line for the class '{}'{}; {} of {} classes have one", file.string(),
-                                keys.empty() ? classes[c] : keys[c],
-                                header.empty() ? ""
-                                               : fmt::format("; the first line, '{}', begins with no class, and was "
-                                                             "taken as a header",
-                                                             trimmed(header).substr(0, kShown)),
-                                std::ranges::count_if(lines, [](const ClassLine& line) { return line.number > 0; }),
-                                classes.size()));
+    const std::string typo = cell_text(std::string_view(header).substr(0, end_of_cell(header)));
+    throw DataError(fmt::format(
+        "{}: no line for the class '{}'; {} of {} classes have one{}", file.string(),
+        keys.empty() ? classes[c] : keys[c],
+        std::ranges::count_if(lines, [](const ClassLine& line) { return line.number > 0; }), classes.size(),
+        header.empty()
+            ? ""
+            : fmt::format("; the first line, '{}', begins with no class, and was taken as a header{}",
+                          trimmed(header).substr(0, kShown), did_you_mean(typo, keys.empty() ? classes : keys))));
   }
   return lines;
 }

@@ -180,6 +180,7 @@ void refuse_unreadable(std::span<const Split* const> splits, bool may_skip) {
     std::string shown;
     for (const int64_t id : split->ids) {
       const std::string fault = certain_fault(images->files(), id, looks_inside);
+      if (fault.empty() && may_skip) break;
       if (fault.empty() || ++count > kShown) continue;
       shown += fmt::format("{}'{}' ({})", count == 1 ? "" : ", ", images->files().path(id).string(), fault);
     }

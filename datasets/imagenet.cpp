@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,11 +15,11 @@
 
 #include "datasets/dataset.h"
 #include "datasets/entries.h"
-#include "datasets/file_bytes.h"
 #include "datasets/find_images.h"
 #include "datasets/image_files.h"
 #include "datasets/readers.h"
 #include "datasets/registry.h"
+#include "datasets/text_lines.h"
 #include "datasets/validation_split.h"
 #include "src/config/key.h"
 #include "src/core/digest.h"
@@ -44,16 +43,13 @@ struct NumberedLine {
 
 // The non-empty lines, without blanks at their ends.
 std::vector<NumberedLine> read_lines(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
-  std::vector<NumberedLine> lines;
-  std::string text;
-  for (int64_t number = 1; std::getline(stream, text); ++number) {
+  std::vector<NumberedLine> found;
+  for (TextLines lines(file); lines.next();) {
+    const std::string& text = lines.line();
     const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-    if (begin != std::string::npos) lines.push_back({number, text.substr(begin, end - begin + 1)});
+    if (begin != std::string::npos) found.push_back({lines.number(), text.substr(begin, end - begin + 1)});
   }
-  if (stream.bad()) throw data_file_error("read", file);
-  return lines;
+  return found;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& file, int64_t line, const std::string& what) {

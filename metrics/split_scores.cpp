@@ -41,14 +41,15 @@ void check_finite(std::string_view name, const at::Tensor& scores) {
   const int64_t first = at::isfinite(scores).logical_not().flatten().nonzero()[0].item<int64_t>();
   const int64_t sample = first / scores.size(1), category = first % scores.size(1);
   const auto score = scores[sample][category].item<double>();
-  const bool is_masked = std::isinf(score) && score < 0;
-  throw NumericalError(
-      fmt::format("{}: the score of sample {} (its position in the split, from 0) for class {} is {}. {}", name, sample,
-                  category, score,
-                  is_masked ? "Scores are finite: for a class that is impossible take a number far below the others, "
-                              "and for the logarithm of 0 that of the smallest probability, such as -20"
-                            : "The model has diverged: train with a smaller learning rate, or evaluate an earlier "
-                              "checkpoint"));
+  const bool may_be_masked = std::isinf(score) && score < 0;
+  throw NumericalError(fmt::format(
+      "{}: the score of sample {} (its position in the split, from 0) for class {} is {}. The model has diverged: train "
+      "with a smaller learning rate, or evaluate an earlier checkpoint{}",
+      name, sample, category, score,
+      may_be_masked
+          ? ". Where it stands for an impossible class, or for the logarithm of 0, take a number far below the "
+            "others"
+          : ""));
 }
 
 void check_scores(std::string_view name, const at::Tensor& scores) {

@@ -66,7 +66,7 @@ TrainedHead train_head(const CommandLine& line, ProgressBar& bar) {
   Experiment run =
       make_experiment(line.registries, head_config(line, folder), find_device(line.device), FirstWeights::kPretrained);
   if (run.dataset.test.size() == 0) throw DataError("a probe judges on test images, and the data set has none");
-  check_training_data(run);
+  check_training_data(run, {"train", "val", "test"});
   for (const std::string& warning : run.input_warnings) log::warning(warning);
   RunFolder run_folder = RunFolder::create(folder, /*overwrite=*/false);
   Training(run, &run_folder).train();

@@ -79,8 +79,10 @@ ImageHeader parse_tiff(const Bytes& bytes) {
 
 constexpr std::string_view kExif = "Exif\0\0"sv;
 
-// The EXIF orientation, 1 to 8; none where `tiff` is no EXIF block, behind its name, or has none.
-std::optional<int> exif_orientation(const Bytes& tiff) {
+// The EXIF orientation, 1 to 8; none where `block` is no EXIF block or has none. JPEGs have a name in front of it, and
+// some programs write that into PNGs and WebPs too.
+std::optional<int> exif_orientation(const Bytes& block) {
+  const Bytes tiff = block.part(block.says(0, kExif) ? kExif.size() : 0, SIZE_MAX);
   if (!tiff.says(0, kLittleTiff) && !tiff.says(0, kBigTiff)) return std::nullopt;
   const int64_t value = tiff_field(tiff, kOrientationTag);
   if (value < 1 || value > 8) return std::nullopt;
@@ -113,8 +115,7 @@ ImageHeader parse_jpeg(const Bytes& bytes) {
       header.height = segment.number(1, 2, Order::kBig);
       header.width = segment.number(3, 2, Order::kBig);
     }
-    if (code == kApp1 && !orientation && segment.says(0, kExif))
-      orientation = exif_orientation(segment.part(kExif.size(), SIZE_MAX));
+    if (code == kApp1 && !orientation && segment.says(0, kExif)) orientation = exif_orientation(segment);
     at += static_cast<size_t>(length);
   }
   header.orientation = orientation.value_or(1);
@@ -130,6 +131,7 @@ ImageHeader parse_png(const Bytes& bytes) {
   for (size_t at = 8; bytes.has(at, 8);) {
     const auto length = static_cast<size_t>(bytes.number(at, 4, Order::kBig));
     if (bytes.says(at + 4, "eXIf")) header.orientation = exif_orientation(bytes.part(at + 8, length)).value_or(1);
+    if (bytes.says(at + 4, "IEND")) break;
     at += 8 + length + 4;
   }
   return header;
@@ -154,7 +156,7 @@ ImageHeader parse_bmp(const Bytes& bytes) {
 }
 
 // RFC 9649; for VP8, RFC 6386, section 9.1. Chunks have a name, a length and data, to which a byte is added where the
-// length is odd. Some programs write the name of a JPEG's EXIF block in front of the chunk's data.
+// length is odd.
 ImageHeader parse_webp(const Bytes& bytes) {
   ImageHeader header{.format = ImageFormat::kWebp};
   constexpr size_t kData = 20;  // of the first chunk
@@ -171,8 +173,7 @@ ImageHeader parse_webp(const Bytes& bytes) {
   }
   for (size_t at = 12; bytes.has(at, 8);) {
     const auto length = static_cast<size_t>(bytes.number(at + 4, 4, Order::kLittle));
-    const size_t name = bytes.says(at + 8, kExif) ? kExif.size() : 0;
-    if (bytes.says(at, "EXIF")) header.orientation = exif_orientation(bytes.part(at + 8 + name, length)).value_or(1);
+    if (bytes.says(at, "EXIF")) header.orientation = exif_orientation(bytes.part(at + 8, length)).value_or(1);
     at += 8 + length + length % 2;
   }
   return header;

@@ -22,7 +22,7 @@ struct ImageHeader {
 };
 
 /// Reads the header of a JPEG, PNG, BMP, WebP or TIFF image, which is recognised by its content. `bytes` are the whole
-/// file or its first bytes. What lies behind them is unknown: the size may be in the directory of a TIFF, or behind
+/// file or its first bytes. Data behind them are unknown: the size may be in the directory of a TIFF, or behind
 /// long comments of a JPEG, and the orientation behind the pixels of a PNG or WebP. Never fails, whatever the bytes.
 ImageHeader parse_image_header(std::span<const uint8_t> bytes);
 

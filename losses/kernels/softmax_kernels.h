@@ -7,9 +7,10 @@
 
 namespace settrain {
 
-/// Writes exp(s_c - max s) / sum [classes]. Each is right to 3 + |s_c - max s| units in its last place, and 0 where the
-/// exponential is below e^-708. The same scores in another order have the same probabilities to the last bit. Returns
-/// false where a score is NaN or infinite; what is written then means nothing. 1 <= classes < 2^22.
+/// Writes exp(s_c - max s) / sum [classes]. Each is right to 3 + classes / 1000 + |s_c - max s| units in its last
+/// place, and 0 where the exponential is below e^-708. The same scores in another order have the same probabilities to
+/// the last bit. Returns false where a score is NaN or infinite; what is written then means nothing. 1 <= classes <
+/// 2^22.
 SETTRAIN_IN_EVERY_SET(bool softmax_row(const double* scores, int64_t classes, double* probabilities))
 
 /// Sets of a softmax by float32 alone. With x_c, the logarithm of the probability of class c, right to

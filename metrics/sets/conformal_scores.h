@@ -57,7 +57,7 @@ class RankedScore {
     DoubleDouble score;
     if (score_ != ConformalScore::kSaps) {
       const double penalty = score_ == ConformalScore::kRaps ? lambda_ * std::max(0.0, rank_ - k_) : 0;
-      score = DoubleDouble::sum(penalty, -(behind + u_ * p));
+      score = DoubleDouble::sum(penalty, -with_part_of(p, behind));
     } else if (rank_ == 1) {
       score = DoubleDouble::sum(u_ - 1, -(u_ * behind_first_));
     } else {
@@ -67,6 +67,13 @@ class RankedScore {
   }
 
  private:
+  /// behind + u p, as summed_probability() has it.
+  double with_part_of(double p, double behind) const {
+    if (u_ == 0) return behind;
+    const double part = scaled_probability(p, u_);
+    return std::min(behind, part) < kTailProbability ? std::max(behind, part) : behind + part;
+  }
+
   ConformalScore score_;
   double lambda_, k_, u_;
   double rank_ = 0, behind_first_ = 0;

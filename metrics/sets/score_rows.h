@@ -24,8 +24,8 @@
 
 namespace settrain {
 
-/// The sum of value(i) for i in [0, count), by several running sums, so that none waits for the one before it. What
-/// rounding takes from each is summed too, so that the order of the values hardly ever changes the last bit.
+/// The sum of value(i) for i in [0, count), by several running sums, so that none waits for the one before it. The
+/// rounding errors are summed too, so that the order of the values hardly ever changes the last bit.
 template <class Value>
 double sum_of(int64_t count, const Value& value) {
   constexpr int64_t kAtOnce = 8;
@@ -67,10 +67,12 @@ inline double tail_exponential(double x) {
   return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
 }
 
-/// The sum of the probabilities p(i) for i in [0, count). Those of the tail do not count beside others. Where there are
-/// no others it is the largest of them: its logarithm is that of the true sum but for log(count) in 600 or more.
+/// The sum of the probabilities p(i) for i in [0, count). Probabilities of the tail do not count beside others. Where
+/// there are no others it is the largest of them: its logarithm is that of the true sum but for log(count) in 600 or
+/// more.
 template <class P>
 double summed_probability(int64_t count, const P& p) {
+  if (const double all = sum_of(count, p); all >= kSumWithoutTail) return all;
   double sum = 0, largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double probability = p(i);
@@ -102,8 +104,6 @@ struct ScoreRow {
   double rest(int64_t c) const {
     if (p[c] <= 0.5) return 1 - p[c];
     if (kind == ProbabilityKind::kSigmoid) return tail_exponential(-exact[c]) / (1 + tail_exponential(-exact[c]));
-    const double sum = sum_of(classes, [this, c](int64_t i) { return i == c ? 0 : p[i]; });
-    if (sum >= kSumWithoutTail) return sum;
     return summed_probability(classes, [this, c](int64_t i) { return i == c ? 0 : p[i]; });
   }
 };
@@ -344,8 +344,7 @@ class RankedRow {
     const int64_t sorted = order_.sorted();
     const double bound = order_.bound();
     const auto unsorted = [=, scores = row_.exact, p = row_.p](int64_t c) { return scores[c] < bound ? p[c] : 0; };
-    double behind = sorted == row_.classes ? 0 : sum_of(row_.classes, unsorted);
-    if (behind > 0 && behind < kSumWithoutTail) behind = summed_probability(row_.classes, unsorted);
+    double behind = sorted == row_.classes ? 0 : summed_probability(row_.classes, unsorted);
     for (int64_t rank = sorted - 1; rank >= summed_; --rank) {
       behind_[static_cast<size_t>(rank)] = behind;
       const double next = p(rank);

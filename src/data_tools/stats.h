@@ -37,7 +37,7 @@ struct ImageSizes {
   std::vector<FormatCount> formats;  // by content
   int64_t without_size = 0;          // files that cannot be opened or whose header has no size; in no summary
   int64_t too_large = 0;             // more than kMostPixels, which are not decoded
-  int64_t rotated = 0;               // EXIF orientation other than 1
+  int64_t rotated = 0;               // EXIF orientation other than 1, of PNG and WebP where it is in the first 64 KiB
 };
 
 /// `count` [1 or more] training samples of class `truth` are trained on as class `given`.

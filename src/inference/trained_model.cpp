@@ -7,13 +7,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "datasets/file_bytes.h"
 #include "datasets/image_files.h"
 #include "datasets/text_lines.h"
 #include "models/cost.h"
@@ -184,16 +182,13 @@ void warn_of_outdated(const StoredRules& rules) {
 
 // The name of a class on each line; blank lines are left out.
 std::vector<std::string> read_class_names(const fs::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
   std::vector<std::string> names;
-  for (std::string line; std::getline(stream, line);) {
-    if (names.empty() && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
+  for (TextLines lines(file); lines.next();) {
+    const std::string& line = lines.line();
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos) continue;
     names.push_back(printable(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first)));
   }
-  if (stream.bad()) throw data_file_error("read", file);
   if (names.empty()) throw DataError(fmt::format("{} (--classes) names no class", quoted(file)));
   std::unordered_map<std::string, size_t> numbers;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -372,7 +372,7 @@ std::string why_no_value(const Registries& registries, const config::Config& con
   if (value != values.end() && !std::isnan(value->value)) return "";
   return fmt::format(
       "{} has no value on these data: they have {} classes, with {} to {} training images each, and the "
-      "split has images of {}",
+      "split has images of {} of them",
       metric, classes, std::ranges::min(run.train_counts), std::ranges::max(run.train_counts), split.labels.size(0));
 }
 

@@ -144,7 +144,8 @@ std::string class_change(const Experiment& run, const Checkpoint& checkpoint) {
   const std::vector<std::string> before = model_card_from_text(card, checkpoint.place()).class_names;
   const std::vector<std::string>& now = run.dataset.class_names;
   if (before.size() != now.size()) return fmt::format("\n  {} classes there, {} now", before.size(), now.size());
-  const auto [old, renamed] = std::ranges::mismatch(before, now);
+  const auto is_same = [](const std::string& there, const std::string& here) { return there == printable(here); };
+  const auto [old, renamed] = std::ranges::mismatch(before, now, is_same);
   if (old == before.end()) return "";
   return fmt::format("\n  class {}: {} there, {} now", old - before.begin(), in_quotes(*old), in_quotes(*renamed));
 }

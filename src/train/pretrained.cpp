@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "models/cost.h"
@@ -273,7 +272,7 @@ Entries entries_for(const Model& model, const ModelOptions& options, Entries the
   return named;
 }
 
-// What a file of settrain's says of its model; sizes of zero and no classes where the file is of another origin.
+// The card in a file of settrain's; sizes of zero and no classes where the file is of another origin.
 ModelCard card_of(const Contents& contents, const std::string& place) {
   const auto card = contents.metadata.find("card");
   if (card == contents.metadata.end() || !contents.metadata.contains("config")) return {};
@@ -371,13 +370,15 @@ std::string Pretrained::describe() const {
 }
 
 std::string other_classes(const Pretrained& loaded, const Dataset& data) {
-  if (!data.class_keys.empty() && loaded.head_keys == data.class_keys) return "";
-  const auto [theirs, ours] = std::ranges::mismatch(loaded.head_classes, data.class_names);
-  if (theirs == loaded.head_classes.end() || ours == data.class_names.end()) return "";
+  const auto is_same = [](const std::string& theirs, const std::string& ours) { return theirs == printable(ours); };
+  const auto& [names, keys] = std::tie(loaded.head_classes, loaded.head_keys);
+  if (!keys.empty() && std::ranges::equal(keys, data.class_keys, is_same)) return "";
+  const auto [theirs, ours] = std::ranges::mismatch(names, data.class_names, is_same);
+  if (theirs == names.end() || ours == data.class_names.end()) return "";
   return fmt::format(
       "the head of '{}' was trained for other classes, or in another order: its class {} is {}, and here "
       "it is {}. Set model.pretrained_head: draw unless they mean the same",
-      loaded.file, theirs - loaded.head_classes.begin(), in_quotes(*theirs), in_quotes(*ours));
+      loaded.file, theirs - names.begin(), in_quotes(*theirs), in_quotes(*ours));
 }
 
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {

@@ -22,8 +22,8 @@ struct Pretrained {
   std::string from{};                // what was done to find them in the file: StateDict::from
   std::string other_head{};          // the file's head where the model's was drawn: "fc.weight [1000, 512] float32"
 
-  std::vector<std::string> head_classes{},
-      head_keys{};  // of the head that was loaded, where the file has them: ModelCard
+  std::vector<std::string> head_classes{};  // of the head that was loaded, where the file names them (ModelCard)
+  std::vector<std::string> head_keys{};     // their other names
 
   std::string describe() const;
 };

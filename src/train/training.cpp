@@ -277,7 +277,8 @@ void Training::show_progress() {
 
 // Images that cannot be read are found as they come. Losses and groups of classes have counted them before.
 void Training::warn_of_lost_classes() {
-  if (!files_ || std::exchange(has_looked_for_lost_classes_, true) || run_.loader.skipped->count() == 0) return;
+  const int64_t skipped = run_.loader.skipped->count();
+  if (!files_ || has_warned_of_lost_classes_ || std::exchange(skipped_before_, skipped) == skipped) return;
   const Split& train = run_.dataset.train;
   std::vector<int64_t> left(static_cast<size_t>(run_.dataset.num_classes()));
   for (int64_t i = 0; i < train.size(); ++i) {
@@ -290,13 +291,14 @@ void Training::warn_of_lost_classes() {
     if (left[c] == 0 && run_.class_facts.train_counts[c] > 0) lost.push_back(in_quotes(run_.dataset.class_names[c]));
   }
   if (lost.empty()) return;
+  has_warned_of_lost_classes_ = true;
   constexpr size_t kShown = 5;
   const size_t more = lost.size() - std::min(lost.size(), kShown);
   lost.resize(lost.size() - more);
-  log::warning(
-      fmt::format("[data] no training image of {}{} could be read. Their counts, by which losses weigh classes "
-                  "and metrics group them, are still those of the files",
-                  fmt::join(lost, ", "), more > 0 ? fmt::format(" and {} more classes", more) : ""));
+  log::warning(fmt::format(
+      "[data] no training image of {}{} could be read. The counts of these classes, by which losses weigh them and "
+      "metrics group them, are still those of the files",
+      fmt::join(lost, ", "), more > 0 ? fmt::format(" and {} more classes", more) : ""));
 }
 
 // A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. Over

@@ -84,7 +84,8 @@ class Training {
   TrainingState state_;
   std::optional<LaunchedStep> under_way_;  // the last step, while its numbers are not in `state_`
   Clock::time_point last_save_;
-  bool has_warned_of_stall_ = false, has_looked_for_lost_classes_ = false;
+  bool has_warned_of_stall_ = false, has_warned_of_lost_classes_ = false;
+  int64_t skipped_before_ = 0;  // images, at the last look for lost classes
 };
 
 }  // namespace settrain

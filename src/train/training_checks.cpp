@@ -40,7 +40,7 @@ void check_batches_of_one(const Experiment& run, const Loader& training) {
       images, batch_size, kReason, other));
 }
 
-void check_training_data(const Experiment& run) {
+void check_training_data(const Experiment& run, const std::vector<std::string>& read_too) {
   const Dataset& data = run.dataset;
   const auto has_image = [](int64_t count) { return count > 0; };
   if (run.train.epochs > 0 && std::ranges::count_if(run.train_counts, has_image) == 1) {
@@ -53,7 +53,9 @@ void check_training_data(const Experiment& run) {
   const bool has_calibration = data.calibration.size() > 0;
   std::set<std::string> names = splits_to_score(run.config, run.eval.splits, has_calibration);
   names.merge(splits_to_score(run.config, run.eval.during_training, has_calibration));
-  names.insert({"train", "calibration"});  // `settrain calibrate` will want the latter
+  names.insert("calibration");
+  names.insert(read_too.begin(), read_too.end());
+  if (run.train.epochs > 0) names.insert("train");
   std::vector<const Split*> splits;
   for (const char* name : {"train", "val", "calibration", "test"}) {
     if (names.contains(name)) splits.push_back(&split_named(data, name));

@@ -1,6 +1,9 @@
 // Faults of the data that would end a training late, found before its first step.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "src/loader/loader.h"
 #include "src/train/experiment.h"
 
@@ -13,9 +16,10 @@ bool has_batch_of_one(const Loader& training);
 /// check the first epoch would fail at its end.
 void check_batches_of_one(const Experiment& run, const Loader& training);
 
-/// Throws DataError where a training would end late or be in vain: an image file of the training split, or of one that
-/// the run scores, is certain to be unreadable, or where data.on_bad_image is skip all files of such a split
-/// (refuse_unreadable()); or all training images are of one class.
-void check_training_data(const Experiment& run);
+/// Throws DataError where a training would end late or be in vain. So it is where all training images are of one class.
+/// It also is where image files are certain to be unreadable (refuse_unreadable()) that the run trains on, scores or
+/// calibrates on, or that are of the splits `read_too`; where data.on_bad_image is skip, only a split without any
+/// other.
+void check_training_data(const Experiment& run, const std::vector<std::string>& read_too = {});
 
 }  // namespace settrain

@@ -183,7 +183,8 @@ TEST_CASE("a first line that begins with no class is a header") {
   CHECK(trees.dataset.class_names == std::vector<std::string>{"Ash", "Elm", "Oak"});
   CHECK_THROWS_WITH(
       Trees().apply("oaks,A\nelm,B\nash,A\n"),
-      Contains("super.csv: no line for the class 'oak'") && Contains("the first line, 'oaks,A', begins with no class"));
+      Contains("super.csv: no line for the class 'oak'") &&
+          Contains("the first line, 'oaks,A', begins with no class, and was taken as a header, did you mean 'oak'?"));
 }
 
 TEST_CASE("a class is called by its key or by its name") {
@@ -222,7 +223,7 @@ TEST_CASE("a file of one line of megabytes is refused quickly, and in a few word
     } catch (const DataError& error) {
       message = error.what();
     }
-    CHECK_THAT(message, Contains("names.csv:") && Contains("xxx"));
+    CHECK_THAT(message, Contains(*behind ? "names.csv: no line" : "names.csv:1: ") && Contains("xxx"));
     CHECK(message.size() < 500);
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
   }
@@ -250,7 +251,7 @@ TEST_CASE("a taxonomy gives ranks, and superclasses that stay apart") {
            {"ash,T,X\nelm,T\noak,T,Y\n", "taxonomy.csv:2: 1 names behind the class"},
            {"species,genus,genus\nash,T,X\nelm,T,X\noak,T,Y\n", "the rank 'genus' is there twice"},
            {"species,,family\nash,T,X\nelm,T,X\noak,T,Y\n", "a rank without a name"},
-           {"asch,T,X\nelm,T,X\noak,T,Y\n", "no line for the class 'ash'; the first line"},
+           {"asch,T,X\nelm,T,X\noak,T,Y\n", "no line for the class 'ash'; 2 of 3 classes have one; the first line"},
            {"ash,T,X\nelm,T,X\nelm,T,X\noak,T,Y\n", "taxonomy.csv:3: the class 'elm' has a line above"},
            {"ash,T\nyew,T\nelm,T\noak,T\n", "taxonomy.csv:2: there is no class 'yew'"}}) {
     INFO(text);

@@ -112,7 +112,7 @@ TEST_CASE("rules that must be calibrated again do not stay, and are reported") {
   const RunFolder folder = RunFolder::create(files / "run", false);
   store_rules(folder, "last", some_rules("abc", {"conformal:lac:0.1", "conformal:aps:0.1", "conformal:saps:0.1"}));
   std::string text = test::read_file(folder.rules("last"));
-  for (const std::string version : {"\"rules_version\":2", "\"version\":2"}) {
+  for (const std::string version : {"\"rules_version\":3", "\"version\":3"}) {
     for (size_t at = 0; (at = text.find(version)) != std::string::npos;) text[at + version.size() - 1] = '1';
   }
   std::ofstream(folder.rules("last")) << text;

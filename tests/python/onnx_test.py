@@ -198,7 +198,7 @@ class Export(TensorTest):
         self.run_program("export", "runs/first", "--output", "first.safetensors")
         weights = load_file(self.folder / "first.safetensors")
         weights["fc.weight"] *= 0
-        rules = [f"conformal:lac:0.{alpha}" for alpha in range(1, 8)] + ["conformal:pas:0.2", "conformal:saps:0.2", "average-error:0.3"]
+        rules = [f"conformal:lac:0.{alpha}" for alpha in range(1, 8)] + ["conformal:pas:0.2", "conformal:aps:0.2", "conformal:raps(k=2):0.3", "conformal:saps:0.2", "average-error:0.3"]
         for seed in range(3):
             weights["fc.bias"] = numpy.random.default_rng(seed).normal(size=CLASSES).astype(numpy.float32)
             save_file(weights, self.folder / "collapsed.safetensors")

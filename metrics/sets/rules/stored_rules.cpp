@@ -317,8 +317,8 @@ const CalibratedRule* default_rule(std::span<const CalibratedRule> rules, const 
 }
 
 OutdatedRule::OutdatedRule(const SetRule& outdated)
-    : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
-                           "digits of float32: calibrate it again",
+    : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, which computed other "
+                           "probabilities where a network is very sure: calibrate it again",
                            outdated.name())),
       rule(outdated) {}
 
@@ -387,6 +387,11 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
     if (!(rule.tuned.lambda >= 0) || rule.tuned.k < 0) damaged("'tuned' has what is no lambda or k");
   }
   if (version == 1) update_thresholds(rule);
+  const auto is_of_tail = [](double part) { return part != 0 && std::abs(part) < kLeastOfVersion2; };
+  const auto has_tail = [&](const DoubleDouble& threshold) {
+    return is_of_tail(threshold.high) || is_of_tail(threshold.low);
+  };
+  if (version == 2 && std::ranges::any_of(rule.thresholds, has_tail)) throw OutdatedRule(rule.rule);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
   if (rule.images < 0) damaged("'images' is too large");

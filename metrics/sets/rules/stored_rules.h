@@ -15,8 +15,12 @@
 
 namespace settrain {
 
-/// The version of the JSON that to_json() writes. Version 1 had float32's digits, and no number.
-inline constexpr int64_t kRuleVersion = 2;
+/// The version of the JSON that to_json() writes. Version 1 had float32's digits, and no number; version 2 added
+/// probabilities up that float64 has not.
+inline constexpr int64_t kRuleVersion = 3;
+
+/// Thresholds next to 0 or 1 by less than this are of probabilities that float64 has not.
+inline constexpr double kLeastOfVersion2 = 1e-230;
 
 /// A rule that an earlier version calibrated, and whose thresholds mean something else today.
 class OutdatedRule : public RunError {
@@ -28,8 +32,8 @@ class OutdatedRule : public RunError {
 
 nlohmann::ordered_json to_json(const CalibratedRule& rule);
 /// Reads rules of earlier versions where they mean the same sets, and throws OutdatedRule where not: aps, raps and saps
-/// of version 1. Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for
-/// `classes` classes.
+/// of version 1, and thresholds of version 2 that are of the tail (score_rows.h). Trusts nothing: throws RunError that
+/// says what is wrong where it is not what to_json() writes for `classes` classes.
 CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
 
 /// A place for which rules were calibrated: its classes have other shares than the model's training.

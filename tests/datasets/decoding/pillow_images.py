@@ -313,6 +313,7 @@ def turned():
             yield f"turned{orientation}.{kind.lower()}", saved(image, kind, exif=exif, **({"lossless": True} if kind == "WEBP" else {}))
         behind = chunk(b"eXIf", exif.tobytes()[6:])
         yield f"turned{orientation}_behind.png", png(picture(3), 8, 2, behind=behind)
+        yield f"turned{orientation}_named.png", png(picture(3), 8, 2, before=chunk(b"eXIf", exif.tobytes()))
 
 
 def digest(image):

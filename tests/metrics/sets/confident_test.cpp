@@ -104,8 +104,8 @@ TEST_CASE("coverage follows alpha however sure the network is") {
 }
 
 TEST_CASE("sets stay as large where float64 has no probabilities any more") {
-  for (const char* name :
-       {"conformal:aps:0.1", "conformal:raps(k=3):0.1", "conformal:aps:0.2:classwise", "conformal:lac:0.4"}) {
+  for (const char* name : {"conformal:aps:0.1", "conformal:raps(k=3):0.1", "conformal:aps:0.2:classwise",
+                           "conformal:lac:0.4", "conformal:aps(randomised=true):0.2"}) {
     const auto mean_size = [&](double scale) {
       const SplitScores calibration = confident_split(3, scale, at::kDouble);
       const CalibratedRule rule =

@@ -19,6 +19,13 @@ using Catch::Contains;
 using Catch::EndsWith;
 using Catch::StartsWith;
 
+TEST_CASE("percent codes of queries stand for bytes, and what is none stays") {
+  CHECK(decoded_part("alps") == "alps");
+  CHECK(decoded_part("%61l%70s%5F%5f") == "alps__");
+  for (const char* text : {"%", "%4", "a%zz", "%%", "100%"}) CHECK(decoded_part(text) == text);
+  CHECK(decoded_part("%00%ff") == std::string("\0\xFF", 2));
+}
+
 TEST_CASE("pages, the model and health are there") {
   TestServer test;
   const std::string page = answer_to(test, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");

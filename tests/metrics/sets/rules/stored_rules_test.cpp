@@ -87,11 +87,26 @@ TEST_CASE("a low part stands beside the high one") {
   CalibratedRule rule = calibrated_rule("conformal:lac:0.3");
   rule.thresholds = {DoubleDouble::sum(-1, 1e-30)};
   const Json json = to_json(rule);
-  CHECK(json["version"] == 2);
+  CHECK(json["version"] == 3);
   CHECK(json["thresholds"][0] == Json::array({-1.0, 1e-30}));
   CHECK(rule_from_json(json, 5).thresholds[0] == DoubleDouble::sum(-1, 1e-30));
   rule.thresholds = {-0.5};
   CHECK(to_json(rule)["thresholds"] == Json::array({-0.5}));
+}
+
+TEST_CASE("rules of version 2 are read but for thresholds of probabilities that float64 has not") {
+  CalibratedRule rule = calibrated_rule("conformal:aps:0.3");
+  const auto read = [&](DoubleDouble threshold, int64_t version) {
+    rule.thresholds = {threshold};
+    Json json = to_json(rule);
+    json["version"] = version;
+    return rule_from_json(json, 5).thresholds[0];
+  };
+  CHECK(read(-1e-100, 2) == DoubleDouble(-1e-100));
+  CHECK(read(0, 2) == DoubleDouble(0));
+  CHECK_THROWS_AS(read(-1e-261, 2), OutdatedRule);
+  CHECK_THROWS_AS(read(DoubleDouble::sum(-1, 1e-261), 2), OutdatedRule);
+  CHECK(read(-1e-261, 3) == DoubleDouble(-1e-261));
 }
 
 TEST_CASE("rules of version 1 are read where they mean the same sets") {
@@ -161,7 +176,7 @@ TEST_CASE("JSON that to_json() does not write is refused") {
                                                       {"class_factor", {1, 2, 3, 4, "nan"}},
                                                       {"images", 18446744073709551615U},
                                                       {"version", 0},
-                                                      {"version", 3},
+                                                      {"version", 4},
                                                       {"thresholds", {Json::array({-0.25, 0.1}), 1, 1, 1, 1}},
                                                       {"thresholds", {Json::array({-0.25}), 1, 1, 1, 1}},
                                                       {"thresholds", {Json::array({"infinity", 0}), 1, 1, 1, 1}},
