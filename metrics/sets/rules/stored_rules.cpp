@@ -387,7 +387,9 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
     if (!(rule.tuned.lambda >= 0) || rule.tuned.k < 0) damaged("'tuned' has what is no lambda or k");
   }
   if (version == 1) update_thresholds(rule);
-  const auto is_of_tail = [](double part) { return part != 0 && std::abs(part) < kLeastOfVersion2; };
+  // Thresholds next to 0 or 1 by less than this are of probabilities that float64 has not.
+  constexpr double kTail = 1e-230;
+  const auto is_of_tail = [](double part) { return part != 0 && std::abs(part) < kTail; };
   const auto has_tail = [&](const DoubleDouble& threshold) {
     return is_of_tail(threshold.high) || is_of_tail(threshold.low);
   };

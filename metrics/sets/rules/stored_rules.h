@@ -19,9 +19,6 @@ namespace settrain {
 /// probabilities up that float64 has not.
 inline constexpr int64_t kRuleVersion = 3;
 
-/// Thresholds next to 0 or 1 by less than this are of probabilities that float64 has not.
-inline constexpr double kLeastOfVersion2 = 1e-230;
-
 /// A rule that an earlier version calibrated, and whose thresholds mean something else today.
 class OutdatedRule : public RunError {
  public:
