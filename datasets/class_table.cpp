@@ -12,6 +12,7 @@
 
 #include "datasets/text_lines.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/core/text.h"
 
 namespace settrain {
@@ -28,16 +29,23 @@ namespace {
 constexpr size_t kShown = 80;          // bytes of a text in a message, since a line may be megabytes long
 constexpr size_t kSeveral = SIZE_MAX;  // marks a name of several classes
 
-// The index of each class, by key and by name. Keys take precedence over names.
-std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>& classes,
-                                                  const std::vector<std::string>& keys) {
-  std::unordered_map<std::string, size_t> places, named;
-  for (size_t c = 0; c < keys.size(); ++c) places.emplace(keys[c], c);
-  for (size_t c = 0; c < classes.size(); ++c) {
-    const auto [found, is_new] = named.emplace(classes[c], c);
-    if (!is_new) found->second = kSeveral;
+using Names = std::vector<std::string>;
+
+// The index of each class by its name, which people see; by its key; and by its `earlier` name. The first of these
+// counts where a text is several of them.
+std::unordered_map<std::string, size_t> places_of(const Names& classes, const Names& keys, const Names& earlier) {
+  std::unordered_map<std::string, size_t> places;
+  for (const Names* texts : {&classes, &keys, &earlier}) {
+    std::unordered_map<std::string, size_t> named;
+    for (size_t c = 0; c < texts->size(); ++c) {
+      const auto [found, is_new] = named.emplace((*texts)[c], c);
+      if (!is_new) found->second = kSeveral;
+    }
+    for (const auto& [text, c] : named) {
+      const auto found = places.emplace(text, c).first;
+      if (found->second == kSeveral) found->second = c;
+    }
   }
-  places.insert(named.begin(), named.end());
   return places;
 }
 
@@ -73,9 +81,10 @@ struct ClassLine {
 /// The lines of a text file that are not blank, and the classes that they begin with.
 class ClassLines {
  public:
-  ClassLines(const std::filesystem::path& file, const std::vector<std::string>& classes,
-             const std::vector<std::string>& keys)
-      : lines_(file), keys_(keys), index_of_(places_of(classes, keys)), has_line_(classes.size()) {}
+  ClassLines(const std::filesystem::path& file, const Names& classes, const Names& keys, const Names& earlier)
+      : lines_(file), keys_(keys), index_of_(places_of(classes, keys, earlier)), has_line_(classes.size()) {
+    for (size_t c = 0; c < keys.size(); ++c) key_index_.emplace(keys[c], c);
+  }
 
   /// Goes to the next line; false behind the last. Throws what TextLines::next() throws.
   bool next() {
@@ -98,20 +107,29 @@ class ClassLines {
       fail(fmt::format("several classes are called '{}'{}", name,
                        keys_.empty() ? "" : "; name them by their keys, such as " + keys_[0]));
     if (std::exchange(has_line_[found], 1)) fail(fmt::format("the class '{}' has a line above", name));
+    const auto key = key_index_.find(name);
+    if (key != key_index_.end() && key->second != found && !std::exchange(is_told_, true)) {
+      log::warning(
+          fmt::format("[data] {}: {} is the name of one class and the key of another, and stands for the one of that "
+                      "name; so do others like it",
+                      lines_.place(), in_quotes(name)));
+    }
     return found;
   }
 
  private:
   TextLines lines_;
-  const std::vector<std::string>& keys_;
+  const Names& keys_;
   std::unordered_map<std::string, size_t> index_of_;
+  std::unordered_map<std::string_view, size_t> key_index_{};
   std::vector<char> has_line_;  // [classes]
+  bool is_told_ = false;
 };
 
 // [classes] the line of each. `header` becomes a first line that begins with no class.
-std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const std::vector<std::string>& classes,
-                                        const std::vector<std::string>& keys, std::string& header) {
-  ClassLines reader(file, classes, keys);
+std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const Names& classes, const Names& keys,
+                                        const Names& earlier, std::string& header) {
+  ClassLines reader(file, classes, keys, earlier);
   std::vector<ClassLine> lines(classes.size());
   for (bool is_first = true; reader.next(); is_first = false) {
     const std::string& line = reader.line();
@@ -159,17 +177,19 @@ std::vector<std::string> cells_of(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
-                                          const std::vector<std::string>& keys) {
+                                          const std::vector<std::string>& keys,
+                                          const std::vector<std::string>& earlier) {
   std::vector<std::string> texts;
   std::string header;
-  for (const ClassLine& line : read_class_lines(file, classes, keys, header)) texts.push_back(cell_text(line.text));
+  for (const ClassLine& line : read_class_lines(file, classes, keys, earlier, header))
+    texts.push_back(cell_text(line.text));
   return texts;
 }
 
 Taxonomy read_taxonomy(const std::filesystem::path& file, const std::vector<std::string>& classes,
-                       const std::vector<std::string>& keys) {
+                       const std::vector<std::string>& keys, const std::vector<std::string>& earlier) {
   std::string header;
-  const std::vector<ClassLine> lines = read_class_lines(file, classes, keys, header);
+  const std::vector<ClassLine> lines = read_class_lines(file, classes, keys, earlier, header);
   std::vector<std::vector<std::string>> paths;
   for (const ClassLine& line : lines) paths.push_back(cells_of(line.text));
   std::vector<std::string> ranks = header.empty() ? std::vector<std::string>{} : cells_of(header);
@@ -191,7 +211,7 @@ Taxonomy read_taxonomy(const std::filesystem::path& file, const std::vector<std:
 
 ListedClasses read_listed_classes(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                   const std::vector<std::string>& keys, bool with_weights) {
-  ClassLines reader(file, classes, keys);
+  ClassLines reader(file, classes, keys, {});
   ListedClasses result{std::vector<double>(classes.size())};
   for (bool is_first = true; reader.next(); is_first = false) {
     const std::string& line = reader.line();

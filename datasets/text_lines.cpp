@@ -28,8 +28,12 @@ bool TextLines::next() {
   return true;
 }
 
+std::string TextLines::place() const {
+  return fmt::format("{}:{}", file_.string(), number_);
+}
+
 void TextLines::fail(const std::string& what) const {
-  throw DataError(fmt::format("{}:{}: {}", file_.string(), number_, what));
+  throw DataError(fmt::format("{}: {}", place(), what));
 }
 
 }  // namespace settrain

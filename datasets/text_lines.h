@@ -22,6 +22,7 @@ class TextLines {
 
   const std::string& line() const { return line_; }
   int64_t number() const { return number_; }  // of the line, from 1
+  std::string place() const;                  // FILE:LINE
 
   /// Throws DataError "FILE:LINE: what".
   [[noreturn]] void fail(const std::string& what) const;

@@ -233,8 +233,8 @@ at::Tensor towards(const at::Tensor& logits, const at::Tensor& targets, const at
 /// trains theta [training samples, classes], the logits of estimated labels. With f = sigma(scores), g = sigma(theta of
 /// the sample) and [.] a stopped gradient, the mean over a batch of B samples is `scale` times
 ///
-///     1/(2 L B) sum_ij { -1[j = y_i] (log f + log g) - [g] log f - (1 - [g]) log(1 - f) - [f] log g - (1 - [f]) log(1
-///     - g) }
+///     1/(2 L B) sum_ij { -1[j = y_i] (log f + log g)
+///                        - [g] log f - (1 - [g]) log(1 - f) - [f] log g - (1 - [f]) log(1 - g) }
 ///         + lambda/2 (R(f) + R(g)),      R(p) = ((mean_i sum_j p_ij - K)/L)^2
 ///
 /// A class whose score is -infinity is masked: it takes no part. Smooth. Since [.] are constants its gradient is not

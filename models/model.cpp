@@ -10,14 +10,10 @@
 #include "models/heads.h"
 #include "models/layers.h"
 #include "models/model_options.h"
+#include "models/named_tensors.h"
 
 namespace settrain {
 namespace {
-
-// Whether a dotted name is `part` or lies inside it.
-bool is_part_of(const std::string& name, const std::string& part) {
-  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
 
 // Whether the pattern, with the shell's *, ? and [], is that of a dotted name or of its first words.
 bool fits_pattern(const std::string& name, const std::string& pattern) {

@@ -13,6 +13,10 @@ void collect(const torch::nn::Module& module, const std::string& prefix, NamedTe
 
 }  // namespace
 
+bool is_part_of(std::string_view name, std::string_view part) {
+  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
+}
+
 NamedTensors state_dict(const torch::nn::Module& module) {
   NamedTensors tensors;
   collect(module, "", tensors);

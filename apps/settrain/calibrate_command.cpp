@@ -55,8 +55,8 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
       throw ConfigError("--temperature " + text + ": expected confts:ALPHA with an alpha between 0 and 1");
   } else if (!text.empty()) {
     request.temperature = parse_number<double>(text).value_or(0);
-    if (!(request.temperature > 0) || !std::isfinite(request.temperature)) {
-      throw ConfigError("--temperature " + text + ": expected fit, confts:ALPHA, or a number above 0");
+    if (!(request.temperature >= 1e-6 && request.temperature <= 1e6)) {
+      throw ConfigError("--temperature " + text + ": expected fit, confts:ALPHA, or a number from 1e-6 to 1e6");
     }
   }
   return request;

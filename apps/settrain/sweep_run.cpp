@@ -52,10 +52,6 @@ std::vector<std::string> gpus_for(const at::Device& device, const std::string& n
   return gpus;
 }
 
-int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
-  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
-}
-
 // Prints the time and disk space that the pending runs will take, as measured on the first of them.
 void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<SweepRow>& rows, int64_t jobs) {
   const auto first =

@@ -1,12 +1,15 @@
 #include "metrics/sets/calibrate.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -15,6 +18,7 @@
 #include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/score_rows.h"
 #include "metrics/split_scores.h"
 #include "src/core/error.h"
 #include "src/core/random.h"
@@ -88,10 +92,16 @@ void calibrate_ranks(CalibratedRule& calibrated, const LabelScores& images, cons
 DoubleDouble interpolated(DoubleDouble own, DoubleDouble marginal, double tau) {
   own = std::min(own, DoubleDouble());
   if (tau == 1) return own;
+  if (marginal == DoubleDouble(kAlwaysIn)) return marginal;
   const auto is_near = [](DoubleDouble score) { return score.high < -0.5; };
-  const auto small = [&](DoubleDouble score) { return is_near(score) ? (score.high + 1) + score.low : score.high; };
-  const double ones = is_near(own) && is_near(marginal) ? 1 : is_near(own) ? tau : is_near(marginal) ? 1 - tau : 0;
-  return DoubleDouble::sum(-ones, tau * small(own) + (1 - tau) * small(marginal));
+  const auto small = [&](DoubleDouble score) { return is_near(score) ? (score.high + 1) + score.low : 0 - score.high; };
+  const std::array parts{scaled_probability(small(own), tau), scaled_probability(small(marginal), 1 - tau)};
+  if (is_near(own) != is_near(marginal)) {
+    return is_near(own) ? DoubleDouble::sum(-tau, parts[0] - parts[1])
+                        : DoubleDouble::sum(tau - 1, parts[1] - parts[0]);
+  }
+  const double both = summed_probability(2, [&parts](int64_t i) { return parts[static_cast<size_t>(i)]; });
+  return is_near(own) ? DoubleDouble::sum(-1, both) : -both;
 }
 
 /// Tunes raps on a part of the images, drawn at random, and returns the others.
@@ -208,14 +218,56 @@ void note_infinite(CalibratedRule& calibrated) {
   }
 }
 
+/// A probability as one number that orders as it does and has all its digits: p up to 1/2, and for larger ones 1 - p,
+/// by its bits, counted down from those of 1.
+struct ProbabilityKey {
+  explicit ProbabilityKey(double key) : key(key) {}
+  ProbabilityKey(double p, double rest) : key(p <= 0.5 ? p : mirrored(rest)) {}
+
+  double p() const { return key <= 0.5 ? key : 1 - mirrored(key); }
+  double rest() const { return key <= 0.5 ? 1 - key : mirrored(key); }
+  DoubleDouble exact() const {
+    return key <= 0.5 || std::isinf(key) ? DoubleDouble(key) : DoubleDouble::sum(1, -mirrored(key));
+  }
+
+  double key;
+
+ private:
+  static double mirrored(double x) {
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(1.0) + std::bit_cast<uint64_t>(0.5) -
+                                 std::bit_cast<uint64_t>(x));
+  }
+};
+
+/// Of the mean of two probabilities.
+double key_of_mean(double upper, double lower) {
+  const ProbabilityKey a(upper), b(lower);
+  return ProbabilityKey(std::midpoint(a.p(), b.p()), std::midpoint(a.rest(), b.rest())).key;
+}
+
+/// [images, classes] float64.
+template <class T>
+at::Tensor probability_keys(const at::Tensor& scores, ProbabilityKind kind) {
+  at::Tensor keys = at::empty(scores.sizes(), at::kDouble);
+  for_each_score_row<T>(scores, kind, [to = keys.mutable_data_ptr<double>()] {
+    return [to](const ScoreRow<T>& row) {
+      for (int64_t c = 0; c < row.classes; ++c)
+        to[row.image * row.classes + c] = ProbabilityKey(row.p[c], row.p[c] <= 0.5 ? 0 : row.rest(c)).key;
+    };
+  });
+  return keys;
+}
+
 // Adds a note where ties make the sets larger than was asked for.
 void calibrate_average(CalibratedRule& calibrated, const at::Tensor& rows) {
   constexpr double kMostBeyond = 1.05;  // times the size that was asked for
-  const at::Tensor p = probabilities_of(rows, calibrated.probability);
-  const double threshold = average_k_thresholds(p, std::array{calibrated.rule.level}, Ties::kKeepAll)[0];
-  calibrated.thresholds = {threshold};
+  const auto keys_of = rows.scalar_type() == at::kDouble ? probability_keys<double> : probability_keys<float>;
+  const at::Tensor keys = keys_of(rows, calibrated.probability);
+  const double threshold =
+      average_k_thresholds(keys, std::array{calibrated.rule.level}, Ties::kKeepAll, key_of_mean)[0];
+  calibrated.thresholds = {ProbabilityKey(threshold).exact()};
   const double size =
-      returned_classes(p, threshold, Ties::kKeepAll).sum().item<double>() / static_cast<double>(rows.size(0));
+      returned_classes(keys, threshold, Ties::kKeepAll).sum().item<double>() / static_cast<double>(rows.size(0));
   if (size > kMostBeyond * calibrated.rule.level) {
     calibrated.notes.push_back(fmt::format(
         "many classes tie with the threshold, so that the sets of the calibration images have {:.2f} classes "

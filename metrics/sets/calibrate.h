@@ -33,8 +33,8 @@
 // All but pas and wpas are stored minus 1: lac as -p_y, aps as -(behind_o + u p_y). A confident network gives p_(1) = 1
 // to the last digit of a double, and 1 minus that is 0; the sum of the other probabilities, 1e-30 say, has its digits.
 // Scores and thresholds are therefore sums of two numbers (double_double.h). Conformal scores tie only where logits tie
-// or a weight is 0: probabilities below exp(-600) are never 0, and a sum of such ones has the order of its logarithm
-// (score_rows.h). The threshold of average:K is one double.
+// or a weight is 0: probabilities below exp(-600) are never 0, and a sum of such ones alone is as its largest
+// (score_rows.h).
 //
 // Which images set a class' q, and after the colon the probability that is then at least 1 - alpha:
 //

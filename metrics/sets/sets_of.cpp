@@ -341,10 +341,9 @@ ProbabilityBounds probability_bounds(const CalibratedRule& rule) {
     const DoubleDouble threshold = limits.thresholds[c];
     const auto is_in = [&](double p, double rest) {
       if (rule.rule.kind == RuleKind::kConformal) return class_score(rule, c, p, rest) <= threshold;
-      // The threshold of average-error is a score times -1. That of average is a double, and classes that tie with it
-      // are in.
+      // The threshold of average-error is a score times -1, that of average a probability.
       if (rule.rule.kind == RuleKind::kAverageError) return class_score(rule, c, p, rest) <= -threshold;
-      return (p <= 0.5 ? p : 1 - rest) >= threshold.high;
+      return (p <= 0.5 ? DoubleDouble(p) : DoubleDouble::sum(1, -rest)) >= threshold;
     };
     const double least = smallest_in(0.5, [&](double p) { return is_in(p, 1 - p); });
     const double out = smallest_in(1, [&](double rest) { return !is_in(1, rest); });

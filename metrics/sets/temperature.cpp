@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,6 +58,12 @@ struct Likelihood {
 
 }  // namespace
 
+at::Tensor at_temperature(const at::Tensor& scores, double temperature) {
+  const double largest =
+      scores.scalar_type() == at::kDouble ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  return at::where(scores.isinf(), scores, scores.div(temperature).clamp_(-largest, largest));
+}
+
 TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& labels) {
   const Likelihood likelihood(scores, labels);
   if (std::string reason = likelihood.without_maximum(); !reason.empty()) return {.refused = std::move(reason)};
@@ -89,7 +96,7 @@ double efficient_temperature(const SplitScores& threshold_images, const SplitSco
   aps.rule.score = ConformalScore::kAps;
   aps.classes = images.scores.size(1);
   const auto scores_at = [&](const SplitScores& split, double temperature) {
-    return label_scores(aps, split.scores.div(temperature).contiguous(), split.labels.contiguous());
+    return label_scores(aps, at_temperature(split.scores, temperature).contiguous(), split.labels.contiguous());
   };
   const auto loss_at = [&](double log_temperature) {
     const double temperature = std::exp(log_temperature);

@@ -12,6 +12,10 @@ namespace settrain {
 
 inline constexpr double kLeastTemperature = 1e-3, kLargestTemperature = 1e3;
 
+/// `scores` / `temperature`, in their dtype. A finite score that is then too large for it becomes its largest finite
+/// number, as may be those of masked classes.
+at::Tensor at_temperature(const at::Tensor& scores, double temperature);
+
 /// With fewer images a fitted temperature depends more on which images these are than on the model.
 inline constexpr int64_t kImagesForTemperature = 50;
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "src/checkpoint/tensor_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
 
@@ -42,12 +42,9 @@ std::string describe(const at::Tensor& tensor) {
 
 // "missing: a, b and 3 more"
 std::string list(const std::string& title, std::vector<std::string> names) {
-  constexpr size_t kShown = 8;
   if (names.empty()) return "";
-  const size_t more = names.size() - std::min(names.size(), kShown);
-  names.resize(names.size() - more);
   for (std::string& name : names) name = displayed(name);
-  return fmt::format("\n  {}: {}{}", title, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("\n  {}: {}", title, join_first(names, 8));
 }
 
 const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, at::ScalarType dtype,

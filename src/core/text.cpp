@@ -175,6 +175,12 @@ std::string join(std::span<const std::string> texts, std::string_view separator)
   return fmt::format("{}", fmt::join(texts, separator));
 }
 
+std::string join_first(std::span<const std::string> texts, size_t shown, std::string_view separator) {
+  if (texts.size() <= shown) return join(texts, separator);
+  return fmt::format("{} and {} more", join(texts.first(shown), separator),
+                     format_count(std::ssize(texts.subspan(shown))));
+}
+
 std::string format_duration(double seconds) {
   constexpr double kLongest = 10'000.0 * 86'400;
   if (!(seconds >= 0 && seconds <= kLongest)) return "?";

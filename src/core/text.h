@@ -58,6 +58,9 @@ std::string in_config_words(std::string_view path);
 /// "a, b, c".
 std::string join(std::span<const std::string> texts, std::string_view separator);
 
+/// "a, b and 3 more": the first `shown` texts.
+std::string join_first(std::span<const std::string> texts, size_t shown, std::string_view separator = ", ");
+
 /// The number that the whole text is, as std::from_chars reads it (no blanks, no plus sign); nullopt for any other
 /// text, and for a number that T cannot hold.
 template <class T>

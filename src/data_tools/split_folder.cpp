@@ -8,7 +8,6 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -133,7 +132,12 @@ std::string list_of(const FolderSplit& split, const Part& part) {
 
 std::string class_table_of(const FolderSplit& split) {
   std::string text;
-  for (size_t c = 0; c < split.classes.size(); ++c) text += fmt::format("class_{},{}\n", c, split.classes[c].name);
+  for (size_t c = 0; c < split.classes.size(); ++c) {
+    const std::string& name = split.classes[c].name;
+    const bool looks_quoted = name.starts_with('"');
+    text += fmt::format("class_{},{}\n", c,
+                        looks_quoted ? fmt::format("\"{}\"", replace_characters(name, {{'"', "\"\""}})) : name);
+  }
   return text;
 }
 
@@ -195,13 +199,10 @@ std::string describe_promises(const SplitRule& rule, const FolderSplit& split) {
 
 // The classes with their numbers of images, the largest first, of many the first ones.
 std::string names_of(std::vector<ClassSplit> classes) {
-  constexpr size_t kShown = 10;
   std::ranges::stable_sort(classes, std::greater{}, &ClassSplit::size);
   std::vector<std::string> names;
-  for (const ClassSplit& one : classes | std::views::take(kShown))
-    names.push_back(fmt::format("{} ({})", one.name, format_count(one.size())));
-  const size_t others = classes.size() - names.size();
-  return fmt::format("{}{}", fmt::join(names, ", "), others > 0 ? fmt::format(" and {} more", others) : "");
+  for (const ClassSplit& one : classes) names.push_back(fmt::format("{} ({})", one.name, format_count(one.size())));
+  return join_first(names, 10);
 }
 
 }  // namespace
@@ -298,6 +299,11 @@ SharedImageSearch shared_images_of(const fs::path& folder, const FolderSplit& sp
 }
 
 void check_out(const SplitRequest& request) {
+  for (const fs::path& path : {request.folder, request.out}) {
+    if (!is_utf8(fs::absolute(path).string()))
+      throw RunError(fmt::format("{}: a config cannot hold this path, which is not UTF-8 text: rename it",
+                                 on_one_line(path.string())));
+  }
   if (!fs::is_directory(request.folder)) folders_in(request.folder, kExpected);  // says what is wrong with it
   std::error_code missing;
   const bool is_free =
@@ -370,8 +376,15 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
   return text + describe_promises(rule, split);
 }
 
+// A config would take "${" for another key.
+std::string quoted(const fs::path& path) {
+  std::string text = path.string();
+  for (size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) text.insert(at, "$");
+  return nlohmann::json(text).dump();
+}
+
 std::string quoted_path(const fs::path& path) {
-  return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
+  return quoted(fs::absolute(path).lexically_normal());
 }
 
 std::string list_path(const SplitRequest& request, const std::string& name) {
@@ -379,7 +392,7 @@ std::string list_path(const SplitRequest& request, const std::string& name) {
   const fs::path from_images = out.lexically_relative(fs::absolute(request.folder / ".").lexically_normal()) / name;
   std::error_code ignored;
   const bool leads_there = fs::equivalent(request.folder / from_images, out / name, ignored);
-  return leads_there ? nlohmann::json(from_images.string()).dump() : quoted_path(out / name);
+  return leads_there ? quoted(from_images) : quoted_path(out / name);
 }
 
 std::string data_lines(const SplitRequest& request, const FolderSplit& split) {

@@ -85,8 +85,8 @@ struct SplitRequest {
   bool overwrite = false;
 };
 
-/// Throws DataError where the folder of classes cannot be listed, and RunError where `request.out` holds files already,
-/// unless `overwrite` is set.
+/// Throws DataError where the folder of classes cannot be listed, and RunError where a config cannot hold one of the
+/// paths, and where `request.out` holds files already, unless `overwrite` is set.
 void check_out(const SplitRequest& request);
 
 /// Writes to `request.out`, which is created where it is missing: train.txt, val.txt, calibration.txt where there are
@@ -98,7 +98,7 @@ void write_split(const SplitRequest& request, const FolderSplit& split);
 /// For people: a table of counts, what was left out, and what the calibration images suffice for.
 std::string describe_split(const SplitRule& rule, const FolderSplit& split);
 
-/// The absolute path in JSON's quotes, which YAML reads too.
+/// The absolute path in JSON's quotes, as a config has it. `path`: UTF-8 text.
 std::string quoted_path(const std::filesystem::path& path);
 
 /// The path of a list that write_split() has written, as a config names it: from the folder of images, so that both may

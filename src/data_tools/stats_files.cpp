@@ -129,14 +129,9 @@ std::string record_rows(const DataStats& stats) {
 
 // "ash, elm, oak and 7 more"
 std::string names_of(const DataStats& stats, const std::vector<int64_t>& classes) {
-  constexpr size_t kNames = 5;
-  std::string text;
-  for (size_t i = 0; i < std::min(kNames, classes.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + stats.class_names.at(static_cast<size_t>(classes[i]));
-  }
-  if (classes.size() > kNames)
-    text += fmt::format(" and {} more", format_count(static_cast<int64_t>(classes.size() - kNames)));
-  return text;
+  std::vector<std::string> names;
+  for (const int64_t c : classes) names.push_back(stats.class_names.at(static_cast<size_t>(c)));
+  return join_first(names, 5);
 }
 
 std::string named_classes(const DataStats& stats) {

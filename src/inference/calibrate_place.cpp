@@ -13,6 +13,7 @@
 #include "metrics/sets/label_shift.h"
 #include "metrics/sets/p_values.h"
 #include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/temperature.h"
 #include "src/core/error.h"
 #include "src/core/table_text.h"
 #include "src/core/text.h"
@@ -48,7 +49,7 @@ PlaceQuality judged_at(const CalibratedRule& rule, const CalibratedRule& plain, 
 // Estimates the shares of the classes among the place's pictures.
 void estimate_shares(const PlaceRequest& request, const CalibrationRequest& whole, const Calibration& on,
                      const SplitScores& apart, JudgedPlace& result) {
-  const at::Tensor scores = request.unlabelled.div(on.temperature);
+  const at::Tensor scores = at_temperature(request.unlabelled, on.temperature);
   result.place.prior = shares_by_likelihood(probabilities_of(scores, ProbabilityKind::kSoftmax), whole.of_model);
   result.by_confusion = shares_by_confusion(apart.scores, apart.labels, scores);
   if (result.by_confusion.empty()) result.notes.emplace_back("BBSE has no estimate: none of its shares is above 0");

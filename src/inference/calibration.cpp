@@ -295,8 +295,8 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     if (no_guarantee.empty()) no_guarantee = same;
   }
   result.error_before = calibration_error(result.judged);
-  result.calibration.scores = result.calibration.scores.div(result.temperature);
-  result.judged.scores = result.judged.scores.div(result.temperature);
+  result.calibration.scores = at_temperature(result.calibration.scores, result.temperature);
+  result.judged.scores = at_temperature(result.judged.scores, result.temperature);
   result.error_after = calibration_error(result.judged);
 
   for (const SetRule& rule : request.rules) {
@@ -312,7 +312,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   SplitScores apart;
   if (fitting > 0) {
     apart = part(0, fitting);
-    apart.scores = apart.scores.div(result.temperature);
+    apart.scores = at_temperature(apart.scores, result.temperature);
   }
   for (const PlaceRequest& place : request.places) {
     result.places.push_back(calibrate_place(place, request, result, apart));

@@ -41,11 +41,12 @@ void add_folder(const fs::path& folder, FileTable& files) {
   for (int64_t i = 0; i < found.size(); ++i) files.add(found.path(i).native());
 }
 
-// Reads the next line that is not empty, without a byte order mark and a carriage return. `number` counts lines from 1.
+// Reads the next line that is not empty, without a byte order mark, and without blanks and a carriage return at its
+// end, as lists of images are read. `number` counts lines from 1.
 bool next_line(std::istream& lines, int64_t& number, std::string& line) {
   while (std::getline(lines, line)) {
     if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::strlen(kByteOrderMark));
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+    line.erase(line.find_last_not_of(" \t\r") + 1);
     if (!line.empty()) return true;
   }
   return false;

@@ -14,6 +14,7 @@
 
 #include "datasets/image_files.h"
 #include "datasets/text_lines.h"
+#include "metrics/sets/temperature.h"
 #include "models/cost.h"
 #include "models/model.h"
 #include "models/model_options.h"
@@ -384,7 +385,7 @@ Dataset images_of_files(const TrainedModel& model, const FileTable& files) {
 }
 
 at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores) {
-  return scores.cpu().mul(model.card.score_scale).div(model.rules ? model.rules->temperature : 1);
+  return at_temperature(scores.cpu().mul(model.card.score_scale), model.rules ? model.rules->temperature : 1);
 }
 
 void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head) {

@@ -20,21 +20,6 @@ namespace {
 constexpr const char* kAugmentKey = "data.augment";
 constexpr int64_t kMostOperations = 16, kBins = 31, kAutoBins = 10;
 
-// Blocks of the random words of a view; those before belong to the crop and the flip.
-enum AugmentationBlock : uint32_t {
-  kPolicyBlock = 16,       // and one more for each operation
-  kRotateBlock = 64,       // word 0
-  kJitterBlock = 65,       // the four amounts
-  kJitterOrderBlock = 66,  // word 0
-  kCutoutBlock = 67,       // words 0 and 1: the centre
-  kEraseBlock = 68,        // word 0: whether; then one block for each attempt: area, proportions, row, column
-};
-
-std::array<uint32_t, 4> words_of(const AugmentationKey& key, uint32_t block) {
-  return random_words(key.seed, Stream::kAugmentation, static_cast<uint32_t>(key.sample_id), block,
-                      static_cast<uint32_t>(key.repetition), static_cast<uint32_t>(key.epoch));
-}
-
 // In [0, 1), a multiple of 2^-32.
 double unit(uint32_t word) {
   return word * 0x1p-32;
@@ -154,7 +139,7 @@ const AutoPolicy& auto_cifar() {
 using Operations = std::vector<ImageOperation>;
 
 void draw_auto(const AutoPolicy& policy, int64_t height, int64_t width, const AugmentationKey& key, Operations& out) {
-  const auto random = words_of(key, kPolicyBlock);
+  const auto random = random_words(key, kPolicyBlock);
   const SubPolicy& chosen = policy[uniform_below(random[0], kSubPolicies)];
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (unit(random[1 + i]) >= chosen[i].probability) continue;
@@ -165,7 +150,7 @@ void draw_auto(const AutoPolicy& policy, int64_t height, int64_t width, const Au
 
 // ColorJitter: a drawn order of the four, each with an amount of its own.
 void draw_jitter(const AugmentationOptions& options, const AugmentationKey& key, Operations& out) {
-  const auto random = words_of(key, kJitterBlock);
+  const auto random = random_words(key, kJitterBlock);
   const auto factor = [&](double most, uint32_t word) { return between(std::max(0.0, 1 - most), 1 + most, word); };
   const std::array<std::pair<double, ImageOperation>, 4> all{
       {{options.brightness, {OperationKind::kBrightness, factor(options.brightness, random[0])}},
@@ -173,7 +158,7 @@ void draw_jitter(const AugmentationOptions& options, const AugmentationKey& key,
        {options.saturation, {OperationKind::kColour, factor(options.saturation, random[2])}},
        {options.hue, {OperationKind::kHue, between(-options.hue, options.hue, random[3])}}}};
   std::array<size_t, 4> order{0, 1, 2, 3};
-  uint32_t number = uniform_below(words_of(key, kJitterOrderBlock)[0], 24);  // of the orders
+  uint32_t number = uniform_below(random_words(key, kJitterOrderBlock)[0], 24);  // of the orders
   for (uint32_t left = 4; left > 1; number /= left--) std::swap(order[left - 1], order[number % left]);
   for (const size_t i : order) {
     if (all[i].first > 0) out.push_back(all[i].second);
@@ -185,7 +170,7 @@ std::optional<Box> erased_box(int64_t height, int64_t width, const AugmentationK
   constexpr double kLeastArea = 0.02, kMostArea = 0.33, kLeastRatio = 0.3, kMostRatio = 3.3;
   constexpr uint32_t kAttempts = 10;
   for (uint32_t attempt = 1; attempt <= kAttempts; ++attempt) {
-    const auto random = words_of(key, kEraseBlock + attempt);
+    const auto random = random_words(key, kEraseBlock + attempt);
     const double area = static_cast<double>(height * width) * between(kLeastArea, kMostArea, random[0]);
     const double ratio = std::exp(between(std::log(kLeastRatio), std::log(kMostRatio), random[1]));
     const auto h = static_cast<int64_t>(std::nearbyint(std::sqrt(area * ratio)));
@@ -199,7 +184,7 @@ std::optional<Box> erased_box(int64_t height, int64_t width, const AugmentationK
 
 // A square around a drawn pixel, cut at the border.
 Box cutout_box(int64_t size, int64_t height, int64_t width, const AugmentationKey& key) {
-  const auto random = words_of(key, kCutoutBlock);
+  const auto random = random_words(key, kCutoutBlock);
   const auto side = [size](uint32_t word, int64_t length) {
     const int64_t begin = uniform_below(word, static_cast<uint32_t>(length)) - size / 2;
     const int64_t first = std::max<int64_t>(begin, 0);
@@ -316,7 +301,7 @@ PixelChanges Augmentation::draw(int64_t height, int64_t width, const Augmentatio
   PixelChanges changes;
   Operations& operations = changes.operations;
   const auto draw_of_space = [&](const Magnitudes& most, uint32_t block, std::optional<int64_t> bin) {
-    const auto random = words_of(key, block);
+    const auto random = random_words(key, block);
     const OperationKind kind = kSpace[uniform_below(random[0], kSpace.size())];
     operations.push_back(operation_of(kind, most, kBins, bin ? *bin : uniform_below(random[2], kBins),
                                       uniform_below(random[1], 2) == 1, height, width));
@@ -340,11 +325,11 @@ PixelChanges Augmentation::draw(int64_t height, int64_t width, const Augmentatio
   }
   std::erase_if(operations, [](const ImageOperation& o) { return o.kind == OperationKind::kIdentity; });
   if (options_.rotate > 0) {
-    const double angle = between(-options_.rotate, options_.rotate, words_of(key, kRotateBlock)[0]);
+    const double angle = between(-options_.rotate, options_.rotate, random_words(key, kRotateBlock)[0]);
     operations.push_back({OperationKind::kRotate, angle});
   }
   draw_jitter(options_, key, operations);
-  if (options_.erase > 0 && unit(words_of(key, kEraseBlock)[0]) < options_.erase) {
+  if (options_.erase > 0 && unit(random_words(key, kEraseBlock)[0]) < options_.erase) {
     if (const auto box = erased_box(height, width, key)) changes.erased.push_back(*box);
   }
   if (options_.cutout > 0) changes.erased.push_back(cutout_box(options_.cutout, height, width, key));

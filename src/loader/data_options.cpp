@@ -114,7 +114,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           config::auto_or("on", "off")),
       key("cache_precision", &O::cache_precision, "float32",
           "How the files of data.cache_features hold numbers. bfloat16 halves the files and rounds features to "
-          "eight bits, in training and in the evaluation of cached splits.")
+          "eight bits, in training and in the evaluations after epochs; the results at the end are of the images.")
           .one_of({"float32", "bfloat16"}),
   };
   return config::joined(PipelineOptions::keys(), AugmentationOptions::keys(), keys);

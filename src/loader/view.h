@@ -1,6 +1,7 @@
 // The part of an image that a model sees, in numbers; fixed, or drawn at random as torchvision draws it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,20 @@ struct AugmentationKey {
   uint64_t seed = 0;
   int64_t epoch = 0, sample_id = 0, repetition = 0;
 };
+
+/// Blocks of a key's random words.
+enum AugmentationBlock : uint32_t {
+  kCropBlock = 0,          // word 0 a row, word 1 a column, word 2 the flip
+  kResizedCropBlock = 1,   // and one more for each further attempt: area and proportions
+  kPolicyBlock = 16,       // and one more for each operation
+  kRotateBlock = 64,       // word 0
+  kJitterBlock = 65,       // the four amounts
+  kJitterOrderBlock = 66,  // word 0
+  kCutoutBlock = 67,       // words 0 and 1: the centre
+  kEraseBlock = 68,        // word 0: whether; then one block for each attempt: area, proportions, row, column
+};
+
+std::array<uint32_t, 4> random_words(const AugmentationKey& key, uint32_t block);
 
 /// `view` with a crop of height x width at a uniformly drawn place within the scaled pixels. Throws
 /// std::invalid_argument where these are fewer.

@@ -55,12 +55,14 @@ config::Keys ParallelOptions::keys() {
           "How long a process waits for the others, at the start and within a step, before it ends with an error that "
           "names the missing one. That one was killed is noticed after about five seconds.")
           .at_least(1)
+          .at_most(1e6)
           .in("seconds")
           .free(),
       key("bucket_size", &ParallelOptions::bucket_size, 25.0,
           "Without train.deterministic: gradients are added over the processes in buckets of that size, each while the "
           "backward pass goes on.")
           .above(0)
+          .at_most(1e6)
           .in("MiB")
           .free()};
 }

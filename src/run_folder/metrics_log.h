@@ -35,8 +35,7 @@ class MetricsLog {
   /// Goes on where existing files end; an incomplete last line, left by a killed process, is removed.
   MetricsLog(const std::filesystem::path& jsonl, std::filesystem::path csv);
 
-  /// Both files are complete when this returns. Names must not hold commas, quotes or line breaks
-  /// (std::invalid_argument).
+  /// Both files are complete when this returns. Throws std::invalid_argument where a name is empty, "step" or "epoch".
   void append(const MetricsRow& row);
 
   /// Bytes of metrics.jsonl, which are on the disk when this returns: what a checkpoint keeps.

@@ -7,18 +7,13 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -29,21 +24,20 @@
 #include "src/config/value.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/train/evaluation.h"
 #include "src/train/identity.h"
 #include "src/train/mix.h"
+#include "src/train/row_file.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kCacheFeatures = "data.cache_features", *kTrainingSplit = "train";
-constexpr int64_t kHeaderBytes = 256;  // a multiple of what rows are aligned to
+constexpr const char* kTrainingSplit = "train";
 
 // Puts the model into evaluation mode as long as it lives.
 class Evaluating {
@@ -108,12 +102,16 @@ std::optional<int64_t> feature_width(const Experiment& run) {
   return features.size(1);
 }
 
+bool is_rounded(const Experiment& run) {
+  return run.loader.options.cache_precision == "bfloat16";
+}
+
 // The splits that are scored by the centre of their images, in a fixed order. "train" is then scored by its images, in
-// batches of another size.
+// batches of another size, as is all that is scored after the training where rows are rounded.
 std::vector<std::string> scored_splits(const Experiment& run) {
   const bool has_calibration = run.dataset.calibration.size() > 0;
   std::set<std::string> names = splits_to_score(run.config, run.eval.during_training, has_calibration);
-  if (run.eval.view_use() == ViewUse::kEvaluation)
+  if (run.eval.view_use() == ViewUse::kEvaluation && !is_rounded(run))
     names.merge(splits_to_score(run.config, run.eval.splits, has_calibration));
   std::vector<std::string> found;
   for (const char* name : {"val", "calibration", "test"}) {
@@ -186,140 +184,6 @@ std::string digest_of_images(const Split& split) {
   return digest.hex();
 }
 
-// Tells the starts of the machine apart: an earlier one may have lost what was not yet on the disk.
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
-// A file of rows under way, or whole. Used by the first process.
-class RowFile {
- public:
-  RowFile(fs::path path, const std::string& digest, int64_t rows, const FeaturePlan& plan)
-      : path_(std::move(path)),
-        partial_(path_.string() + ".partial"),
-        rows_(rows),
-        row_bytes_(plan.width * FeatureTable::bytes_of(plan.stored)),
-        type_(plan.stored == FeatureTable::Stored::kFloat32 ? at::kFloat : at::kBFloat16) {
-    header_ = padded(fmt::format("settrain features 2\n{}\n{} {}\n", digest, rows, plan.width));
-    partial_header_ = padded(header_.substr(0, header_.find('\0')) + boot_id() + "\n");
-  }
-
-  const fs::path& path() const { return path_; }
-  int64_t size_of(int64_t rows) const { return kHeaderBytes + rows * row_bytes_; }
-
-  bool is_whole() const {
-    std::error_code missing;
-    const auto bytes = fs::file_size(path_, missing);
-    return !missing && bytes == static_cast<uintmax_t>(size_of(rows_)) && head_of(path_) == header_;
-  }
-
-  // Opens the part that is there, cut to whole batches, and returns its rows; all where the whole file is there. Waits
-  // where another process is making it. A whole file that is not what it should be is removed.
-  int64_t open(int64_t batch) {
-    std::error_code failed;
-    fs::create_directories(path_.parent_path(), failed);
-    if (failed) fail("make the folder of", failed.value());
-    for (bool told = false; !is_whole();) {
-      file_ = Descriptor(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-      if (!file_.is_open()) fail("open", errno);
-      if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) {
-        if (!is_same_file()) continue;  // the one before us has renamed it
-        if (!is_whole()) return begin(batch);
-        fs::remove(partial_, failed);
-        break;
-      }
-      if (errno != EWOULDBLOCK) fail("lock", errno);
-      if (!std::exchange(told, true)) {
-        log::info(fmt::format("[features] waiting for another process, which makes '{}'", path_.string()));
-      }
-      throw_if_interrupted();
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-    file_.close();
-    return rows_;
-  }
-
-  /// `values`: [rows, width] float32.
-  void append(const at::Tensor& values) {
-    const at::Tensor rows = values.to(type_).contiguous();
-    if (!write_all(file_, rows.const_data_ptr(), rows.nbytes())) {
-      const int code = errno;
-      cut_to(size_of(written_));
-      fail("write", code);
-    }
-    written_ += rows.size(0);
-  }
-
-  void finish() {
-    if (pwrite(file_.get(), header_.data(), header_.size(), 0) != static_cast<ssize_t>(header_.size()))
-      fail("write", errno);
-    if (fsync(file_.get()) != 0) fail("sync", errno);
-    std::error_code failed;
-    fs::rename(partial_, path_, failed);
-    if (failed) fail("rename", failed.value());
-    file_.close();
-  }
-
- private:
-  // With the lock held: the rows that are there.
-  int64_t begin(int64_t batch) {
-    std::error_code missing;
-    if (fs::exists(path_, missing)) {
-      log::warning(
-          fmt::format("[features] '{}' is damaged, or of an earlier version, and is made anew", path_.string()));
-      fs::remove(path_, missing);
-    }
-    int64_t rows = 0;
-    const int64_t bytes = lseek(file_.get(), 0, SEEK_END);
-    if (bytes >= kHeaderBytes && head_of(partial_) == partial_header_) {
-      rows = std::min(rows_, (bytes - kHeaderBytes) / row_bytes_);
-      if (rows < rows_) rows = rows / batch * batch;
-      cut_to(size_of(rows));
-    } else {
-      cut_to(0);
-      if (!write_all(file_, partial_header_.data(), partial_header_.size())) fail("write", errno);
-    }
-    return written_ = rows;
-  }
-
-  static std::string padded(std::string text) {
-    text.resize(kHeaderBytes, '\0');
-    return text;
-  }
-
-  static std::string head_of(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string head(kHeaderBytes, '\0');
-    stream.read(head.data(), kHeaderBytes);
-    return stream ? head : "";
-  }
-
-  bool is_same_file() const {
-    struct stat ours {
-    }, there{};
-    return fstat(file_.get(), &ours) == 0 && stat(partial_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
-           ours.st_dev == there.st_dev;
-  }
-
-  void cut_to(int64_t size) {
-    if (ftruncate(file_.get(), size) != 0 || lseek(file_.get(), size, SEEK_SET) != size) fail("cut", errno);
-  }
-
-  [[noreturn]] void fail(const char* action, int code) const {
-    throw RunError(fmt::format("{}; or train without the file: --set {}=off, with --allow {} where a run goes on",
-                               file_error(action, partial_, code).what(), kCacheFeatures, kCacheFeatures));
-  }
-
-  fs::path path_, partial_;
-  int64_t rows_, row_bytes_, written_ = 0;
-  at::ScalarType type_;
-  std::string header_, partial_header_;
-  Descriptor file_;
-};
-
 void check_rows(const at::Tensor& rows, const Batch& batch, const ImageSource& images) {
   const at::Tensor finite = at::isfinite(rows).all(1);
   for (int64_t i = 0; i < rows.size(0); ++i) {
@@ -336,6 +200,21 @@ at::Tensor rows_of(const Experiment& run, const Batch& batch, int64_t whole) {
   while (images.size(0) < whole)
     images = at::cat({images, images.narrow(0, 0, std::min(images.size(0), whole - images.size(0)))});
   return features_of(run, images).narrow(0, 0, count).contiguous();
+}
+
+// Opens the first process's file, and returns the rows that it has. While another run makes the file, the processes
+// meet again and again, so that none waits for the first longer than parallel.timeout.
+int64_t open_for_all(ProcessGroup& group, RowFile& file, int64_t batch) {
+  for (bool is_told = false;;) {
+    std::optional<int64_t> rows;
+    group.first_does([&] { rows = file.open(batch); });
+    const at::Tensor all = group.all_gather(at::tensor({rows.value_or(-1), int64_t{interrupted()}}));
+    if (const int64_t signal = all.select(1, 1).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
+    if (const int64_t found = all[0][0].item<int64_t>(); found >= 0) return found;
+    if (!std::exchange(is_told, true))
+      log::info(fmt::format("[features] waiting for another process, which makes '{}'", file.path().string()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
 }
 
 // Fills the rest of a file by all processes in turn. `file`: of the first.
@@ -400,7 +279,7 @@ std::shared_ptr<const FeatureTable> mapped(ProcessGroup& group, const std::strin
   std::shared_ptr<const FeatureTable> table;
   std::string problem;
   try {
-    table = std::make_shared<FeatureTable>(path, kHeaderBytes, rows, plan.width, plan.stored);
+    table = std::make_shared<FeatureTable>(path, RowFile::kHeaderBytes, rows, plan.width, plan.stored);
   } catch (const RunError& error) {
     problem = error.what();
   }
@@ -425,8 +304,7 @@ std::optional<FeaturePlan> feature_plan(const Experiment& run) {
   }
   FeaturePlan plan{.splits = scored_splits(run),
                    .width = *width,
-                   .stored = run.loader.options.cache_precision == "bfloat16" ? FeatureTable::Stored::kBfloat16
-                                                                              : FeatureTable::Stored::kFloat32};
+                   .stored = is_rounded(run) ? FeatureTable::Stored::kBfloat16 : FeatureTable::Stored::kFloat32};
   plan.splits.insert(plan.splits.begin(), kTrainingSplit);
   for (const std::string& name : plan.splits) plan.images += split_named(run.dataset, name).size();
   return plan;
@@ -457,10 +335,8 @@ void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& ba
     const int64_t batch = is_training ? run.loader.options.batch_size : run.loader.options.resolved_eval_batch_size();
     const std::string digest =
         sha256(fmt::format("{}\n{}\n{}\n{}", common, digest_of_images(split), batch, is_training));
-    RowFile file(folder / digest, digest, split.size(), *plan);
-    int64_t done = 0;
-    group.first_does([&] { done = file.open(batch); });
-    done = group.all_gather(at::tensor({done}))[0].item<int64_t>();
+    RowFile file(folder / digest, split.size(), plan->width, plan->stored);
+    const int64_t done = open_for_all(group, file, batch);
     const std::string path = group.all_gather(file.path().string())[0];
     if (!is_seen_by_all(group, path)) {
       if (run.loader.options.cache_features == config::Switch::kOn)
@@ -476,6 +352,10 @@ void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& ba
     });
     run.loader.features[name] = mapped(group, path, split.size(), *plan);
   }
+}
+
+void drop_rounded_features(Experiment& run) {
+  if (is_rounded(run)) run.loader.features.clear();
 }
 
 void remove_cached_features(const fs::path& run_folder) {

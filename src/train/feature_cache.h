@@ -39,6 +39,10 @@ std::optional<FeaturePlan> feature_plan(const Experiment& run);
 /// be read or has features that are not finite, RunError where a file cannot be written or read, and Interrupted.
 void cache_features(Experiment& run, const std::filesystem::path& run_folder, ProgressBar& bar);
 
+/// Has the loaders give images again where the rows are rounded (data.cache_precision: bfloat16): after the training,
+/// so that its results are those of `eval`, and of a run that was stopped after its last epoch and gone on with.
+void drop_rounded_features(Experiment& run);
+
 /// Removes the files that cache_features() made in the run's folder. Rows in use stay readable.
 void remove_cached_features(const std::filesystem::path& run_folder);
 

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <typeinfo>
+#include <utility>
 
 #include "datasets/recorded_files.h"
 #include "src/core/digest.h"
@@ -137,17 +139,60 @@ std::string data_set_changes(const Experiment& run, const Checkpoint& checkpoint
   return lines;
 }
 
+// Early checkpoints have none.
+std::optional<ModelCard> card_of(const Checkpoint& checkpoint) {
+  const std::string card = recorded("card", checkpoint);
+  return card.empty() ? std::nullopt : std::optional(model_card_from_text(card, checkpoint.place()));
+}
+
 // A line on the first class that the checkpoint's model has otherwise; empty where there is none.
 std::string class_change(const Experiment& run, const Checkpoint& checkpoint) {
-  const std::string card = recorded("card", checkpoint);
-  if (card.empty()) return "";
-  const std::vector<std::string> before = model_card_from_text(card, checkpoint.place()).class_names;
+  const std::optional<ModelCard> card = card_of(checkpoint);
+  if (!card) return "";
+  const std::vector<std::string>& before = card->class_names;
   const std::vector<std::string>& now = run.dataset.class_names;
   if (before.size() != now.size()) return fmt::format("\n  {} classes there, {} now", before.size(), now.size());
   const auto is_same = [](const std::string& there, const std::string& here) { return there == printable(here); };
   const auto [old, renamed] = std::ranges::mismatch(before, now, is_same);
   if (old == before.end()) return "";
   return fmt::format("\n  class {}: {} there, {} now", old - before.begin(), in_quotes(*old), in_quotes(*renamed));
+}
+
+// A line on the first class whose superclass, or what lies above it, is not the checkpoint's; empty where there is
+// none.
+std::string superclass_change(const Experiment& run, const Checkpoint& checkpoint) {
+  const std::optional<ModelCard> card = card_of(checkpoint);
+  const Dataset& data = run.dataset;
+  if (!card || card->superclass_of.size() != data.superclass_of.size()) return "";
+  for (size_t c = 0; c < data.superclass_of.size(); ++c) {
+    const std::string& before = card->superclass_names[static_cast<size_t>(card->superclass_of[c])];
+    const std::string now = printable(data.superclass_names[static_cast<size_t>(data.superclass_of[c])]);
+    if (before != now)
+      return fmt::format("\n  superclass of {}: {} there, {} now", in_quotes(data.class_names[c]), in_quotes(before),
+                         in_quotes(now));
+  }
+  const bool have_ranks = !card->taxonomy.empty() && !data.taxonomy.empty();
+  return have_ranks && card->taxonomy.parent != data.taxonomy.parent
+             ? "\n  data.taxonomy: other nodes above the superclasses"
+             : "";
+}
+
+// Warns of names and superclasses that are not the checkpoint's, once.
+void warn_of_classes(Experiment& run, const Checkpoint& checkpoint) {
+  const std::string lines = class_change(run, checkpoint) + superclass_change(run, checkpoint);
+  if (lines.empty() || std::exchange(run.has_told_classes, true)) return;
+  log::warning(
+      fmt::format("[data] the classes are not those that {} was made with:{}\nAnswers have the new names, and "
+                  "results by superclasses do not compare with earlier ones",
+                  checkpoint.place(), lines));
+}
+
+// Superclasses may change labels, and choose the best epoch.
+void refuse_other_superclasses(const Experiment& run, const Checkpoint& checkpoint) {
+  const std::string change = superclass_change(run, checkpoint);
+  if (change.empty()) return;
+  throw RunError(fmt::format("{} was trained with other superclasses:{}\nTake the file as it was, or start a new run",
+                             checkpoint.place(), change));
 }
 
 // Warns of images that the model is not trained on, and throws where others differ.
@@ -294,6 +339,7 @@ void check_same_data(Experiment& run, const Checkpoint& checkpoint) {
     }
   }
   warn_of_splits(lines, run, checkpoint);
+  warn_of_classes(run, checkpoint);
 }
 
 void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
@@ -306,6 +352,8 @@ void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const Re
         file, rng, kRngVersion));
   }
   check_same_training_data(run, checkpoint, terms);
+  refuse_other_superclasses(run, checkpoint);
+  warn_of_classes(run, checkpoint);
   const std::string lines = differing_lines(machine_identity(run), checkpoint);
   if (lines.empty()) return;
   if (!terms.allow_inexact) {

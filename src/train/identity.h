@@ -59,12 +59,14 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
 /// For an evaluation, which needs the same classes, and whose images may have been repaired: warns of each split whose
 /// images or labels are not the checkpoint's, once, and names the first file that differs. Throws RunError that says
 /// what differs where the data set differs by its config or its classes and the training split differs, or may differ
-/// since an early checkpoint has one digest for all data.
+/// since an early checkpoint has one digest for all data. Warns of names and superclasses that are not the
+/// checkpoint's.
 void check_same_data(Experiment& run, const Checkpoint& checkpoint);
 
-/// For training on: the same, but throws RunError wherever the training images or labels are not the checkpoint's, and
-/// for another version of the random numbers or, unless it may differ, another machine. For a checkpoint that does not
-/// know which splits differ it throws, too, unless the training labels are the same and `terms.allow_inexact`.
+/// For training on: the same, but throws RunError wherever the training images or labels, or the superclasses, are not
+/// the checkpoint's, and for another version of the random numbers or, unless it may differ, another machine. For a
+/// checkpoint that does not know which splits differ it throws, too, unless the training labels are the same and
+/// `terms.allow_inexact`.
 void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
 
 /// Throws AgreedError that names the processes which differ from the first, and in what: config (but

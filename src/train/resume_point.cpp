@@ -79,10 +79,13 @@ int64_t processes_of(const nlohmann::ordered_json& provenance) {
   return found == last->end() ? 1 : found->at("count").get<int64_t>();
 }
 
-// Whether checkpoints hold other tensors with one of the values than with the other, so that none of the run fits.
+// Whether checkpoints that are made with one of the values do not fit the other: they hold other tensors, or belong to
+// another network or input.
 bool changes_checkpoints(const config::Difference& change) {
   const auto& [path, before, after] = change;
   if (is_of_network(path) || path == "optimizer.name") return true;
+  // Weights fit another input, but the best checkpoints were chosen with theirs.
+  if (path == "data.input_size" || path == "data.normalisation") return true;
   // role alone among the losses keeps tensors: the estimated labels, and what their optimizer remembers.
   if (path == "loss.name") return before == "role" || after == "role";
   // 0 keeps no average and no momentum.
@@ -151,8 +154,8 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
 void check_epoch(const ResumePoint& point) {
   if (point.state.batch == 0) return;
   for (const auto& [path, before, after] : point.changes) {
-    constexpr std::array kOfAnEpoch{"train.top_k", "train.gradient_nonzeros", "data.sampler",
-                                    "data.augmentation.repeats", "seed"};
+    constexpr std::array kOfAnEpoch{"train.top_k",  "train.gradient_nonzeros",   "data.batch_size",
+                                    "data.sampler", "data.augmentation.repeats", "seed"};
     if (std::ranges::count(kOfAnEpoch, path) == 0) continue;
     throw RunError(fmt::format(
         "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "

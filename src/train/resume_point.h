@@ -51,8 +51,9 @@ void check_is_best(const std::filesystem::path& file, const BestEpoch& expected)
 /// number (Key::free), train.epochs, train.accumulate where the processes' number makes up for it, and
 /// `terms.allowed_keys`; where one of these is no key; and where fewer epochs are asked for than the run has begun.
 /// Throws RunError where the last checkpoint is damaged, or missing though the run had begun, where what training steps
-/// measure would change within an epoch, where metrics.jsonl no longer begins as the checkpoint says, where
-/// provenance.json is damaged, and where a best checkpoint is lost, unless `terms.allow_inexact`: then it is forgotten.
+/// measure, or the order of images, would change within an epoch, where metrics.jsonl no longer begins as the
+/// checkpoint says, where provenance.json is damaged, and where a best checkpoint is lost, unless
+/// `terms.allow_inexact`: then it is forgotten.
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
                               const ResumeTerms& terms);
 

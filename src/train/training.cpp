@@ -2,7 +2,6 @@
 
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +47,7 @@ void Training::train() {
     if (files_) log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
     throw;
   }
+  drop_rounded_features(run_);
   if (files_) remove_cached_features(files_->folder.path());
 }
 
@@ -292,13 +292,10 @@ void Training::warn_of_lost_classes() {
   }
   if (lost.empty()) return;
   has_warned_of_lost_classes_ = true;
-  constexpr size_t kShown = 5;
-  const size_t more = lost.size() - std::min(lost.size(), kShown);
-  lost.resize(lost.size() - more);
   log::warning(fmt::format(
-      "[data] no training image of {}{} could be read. The counts of these classes, by which losses weigh them and "
-      "metrics group them, are still those of the files",
-      fmt::join(lost, ", "), more > 0 ? fmt::format(" and {} more classes", more) : ""));
+      "[data] no training image of the class{} {} could be read. The counts, by which losses weigh classes and metrics "
+      "group them, are still those of the files",
+      lost.size() == 1 ? "" : "es", join_first(lost, 5)));
 }
 
 // A training that moves nothing is most often a setting, and the user should not have to wait for the last epoch. Over
@@ -357,7 +354,8 @@ void Training::read_checkpoint(const Checkpoint& checkpoint) {
       state.step != state.epoch * stepper_.length().steps_per_epoch + steps_of_epoch) {
     throw RunError(fmt::format(
         "'{}' stands at step {} after {} epochs and {} batches, which {} batches an epoch, {} a step, do not lead to: "
-        "data.batch_size, data.drop_last, train.accumulate and the training split cannot change within a run",
+        "data.batch_size, data.drop_last, train.accumulate and the training split can change only where an epoch keeps "
+        "its number of steps",
         checkpoint.file.string(), state.step, state.epoch, state.batch, loader_->batches_per_epoch(), per_step));
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));

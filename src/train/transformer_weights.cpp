@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/named_tensors.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -147,14 +148,10 @@ const std::vector<Source>& sources() {
   return all;
 }
 
-bool is_or_lies_in(std::string_view name, std::string_view part) {
-  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
-
 // The name with its part renamed, or nothing where no part is the name's.
 std::optional<std::string> renamed(std::string_view name, const Renames& renames) {
   for (const auto& [theirs, ours] : renames) {
-    if (is_or_lies_in(name, theirs)) return std::string(ours) + std::string(name.substr(theirs.size()));
+    if (is_part_of(name, theirs)) return std::string(ours) + std::string(name.substr(theirs.size()));
   }
   return std::nullopt;
 }
@@ -277,7 +274,7 @@ std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, con
       has_text_network = true;
       continue;
     }
-    const auto is_it = [&](std::string_view part) { return is_or_lies_in(theirs, part); };
+    const auto is_it = [&](std::string_view part) { return is_part_of(theirs, part); };
     if (std::ranges::any_of(source.left_out, is_it)) continue;
     add(now, timm_name(source, theirs), std::move(tensor));
   }

@@ -8,6 +8,14 @@
 
 using namespace settrain;
 
+TEST_CASE("of a long list the first texts are named, and how many more there are") {
+  const std::vector<std::string> texts{"a", "b", "c"};
+  CHECK(join_first(texts, 3) == "a, b, c");
+  CHECK(join_first(texts, 2, "; ") == "a; b and 1 more");
+  CHECK(join_first(std::vector<std::string>(1002, "x"), 1) == "x and 1,001 more");
+  CHECK(join_first({}, 2).empty());
+}
+
 TEST_CASE("Characters are counted and cut whole, however many bytes they take") {
   const std::string text = "a\u00e9\u2192\U0001F600z";  // of one, two, three, four bytes and one
   REQUIRE(text.size() == 11);

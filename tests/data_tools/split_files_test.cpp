@@ -53,6 +53,24 @@ TEST_CASE("the data set's own readers read what was written") {
   CHECK(read("test.txt").labels == std::vector<int64_t>{0, 1, 1});
 }
 
+TEST_CASE("names in quotes and paths with a dollar come back as they were") {
+  Flora flora;
+  add_class(flora.folder, "${HOME}/\"ash\"", 7);
+  add_class(flora.folder, "${HOME}/ash", 7);
+  flora.request.folder = flora.folder / "${HOME}";
+  const FolderSplit split = flora.write();
+  CHECK(read_class_table(flora.request.out / "classes.csv", {"class_0", "class_1"}) ==
+        std::vector<std::string>{"\"ash\"", "ash"});
+  CHECK_THAT(data_lines(flora.request, split), Contains("/$${HOME}\""));
+}
+
+TEST_CASE("a path that is not UTF-8 is refused before anything is written") {
+  Flora flora;
+  add_class(flora.folder, "flor\xE9/oak", 7);
+  flora.request.folder = flora.folder / "flor\xE9";
+  CHECK_THROWS_WITH(check_out(flora.request), Contains("flor\\xE9") && Contains("not UTF-8"));
+}
+
 TEST_CASE("split.json has what is needed to do it again") {
   const Flora flora;
   flora.write();

@@ -201,6 +201,23 @@ TEST_CASE("a class is called by its key or by its name") {
                     Contains("super.csv:1: several classes are called 'ash'") && Contains("17"));
 }
 
+TEST_CASE("a text that is a name and another class' key is the name, and that is told") {
+  Trees trees;
+  trees.dataset.class_names = {"10", "2", "oak"};
+  trees.dataset.class_keys = {"0", "1", "2"};
+  const std::string told = test::logged([&] { trees.apply("10,A\n2,B\noak,A\n"); });
+  CHECK(trees.dataset.superclass_of == std::vector<int64_t>{0, 1, 0});
+  CHECK_THAT(told, Contains("super.csv:2: '2' is the name of one class and the key of another"));
+  CHECK_THAT(test::logged([&] { trees.apply("0,A\n1,B\noak,A\n"); }), !Contains("the key of another"));
+}
+
+TEST_CASE("superclasses are of the new names, and the earlier ones count too") {
+  Trees trees;
+  trees.apply("Esche,A\nelm,B\nEiche,A\n", "ash,Esche\nelm,Ulme\noak,Eiche\n");
+  CHECK(trees.dataset.superclass_of == std::vector<int64_t>{0, 1, 0});
+  CHECK(trees.dataset.class_names == std::vector<std::string>{"Esche", "Ulme", "Eiche"});
+}
+
 TEST_CASE("a text file that does not fit the classes is an error with its line") {
   Trees trees;
   CHECK_THROWS_WITH(trees.apply("oak,A\noaks,A\n"), Contains("super.csv:2: ") && Contains("did you mean 'oak'?"));

@@ -62,7 +62,7 @@ class BadImages(ProgramTest):
         for image in (self.folder / "pictures/train/oak").iterdir():
             image.write_bytes(image.read_bytes()[:-20])
         done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
-        self.assertEqual(done.stderr.count("no training image of 'oak' could be read"), 1, done.stderr)
+        self.assertEqual(done.stderr.count("no training image of the class 'oak' could be read"), 1, done.stderr)
 
     def test_training_images_of_one_class_are_reported(self):
         self.write("one.txt", "".join(f"pictures/train/oak/{i}.png 1\n" for i in range(6)))

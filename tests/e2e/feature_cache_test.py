@@ -1,10 +1,12 @@
 """data.cache_features: a head trained on the features of a frozen body, which are kept in files. The bits of a run without them."""
 
+import fcntl
 import re
 import resource
 import signal
 import struct
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -67,15 +69,24 @@ class FeatureCache(ProgramTest):
             self.assertAlmostEqual(one["train/loss"], other["train/loss"], 5)
 
     def test_bfloat16_halves_the_files_and_hardly_moves_the_numbers(self):
-        sizes = []
+        sizes, done = {}, {}
         for precision in ("float32", "bfloat16"):
-            self.head(precision, "--set", f"data.cache_precision={precision}", env={"SETTRAIN_CACHE": str(self.folder / precision)})
-            sizes.append(sum(path.stat().st_size - 256 for path in (self.folder / precision / "features").iterdir()))
-        self.assertEqual(sizes[0], 2 * sizes[1])
+            done[precision] = self.head(precision, "--set", f"data.cache_precision={precision}", env={"SETTRAIN_CACHE": str(self.folder / precision)})
+            sizes[precision] = [path.stat().st_size - 256 for path in (self.folder / precision / "features").iterdir()]
+        self.assertEqual([len(sizes["float32"]), len(sizes["bfloat16"])], [3, 2])  # test images are scored after the training only
+        self.assertLessEqual({2 * size for size in sizes["bfloat16"]}, set(sizes["float32"]))
         rounded, exact = self.metrics("bfloat16"), self.metrics("float32")
         self.assertNotEqual(rounded[0]["train/loss"], exact[0]["train/loss"])
         for one, other in zip(rounded, exact, strict=True):
             self.assertAlmostEqual(one["train/loss"] / other["train/loss"], 1, delta=2**-8)
+        for precision in ("float32", "bfloat16"):
+            self.assertEqual(self.run_program("eval", f"runs/{precision}", "--device", "cpu").stdout, done[precision].stdout)
+        # A run that was stopped before its results has no features any more.
+        results = self.folder / "runs/bfloat16/results.json"
+        before = results.read_text()
+        results.unlink()
+        self.run_program("--resume", "runs/bfloat16", "--device", "cpu")
+        self.assertEqual(results.read_text(), before)
 
     def test_why_there_is_no_cache(self):
         for setting, reason in (("data.pipeline=cifar", "cropped, mirrored"), ("data.augment=trivial", "augmented anew"), ("train.epochs=1", "two epochs"), ("model.trainable=[body, head]", "trains"),
@@ -160,6 +171,21 @@ class FeatureCache(ProgramTest):
             path.with_suffix(".partial").write_bytes((header + boot).ljust(256, b"\0") + content[256:256 + 3 * 16 * row])
         self.head("two", "--processes", "2", *settings, env=shared)
         self.assertEqual(files, {path: path.read_bytes() for path in (self.folder / "shared/features").iterdir()})
+
+    def test_two_processes_wait_for_another_run_longer_than_for_each_other(self):
+        shared = {"SETTRAIN_CACHE": str(self.folder / "shared")}
+        settings = ("--set", "run.threads=1", "--set", "data.batch_size=16", "--set", "data.eval_batch_size=16")
+        self.head("whole", *settings, env=shared)
+        files = list((self.folder / "shared/features").iterdir())
+        for path in files:
+            path.unlink()
+        partial = files[0].with_suffix(".partial")
+        with open(partial, "wb") as other_run:
+            fcntl.flock(other_run, fcntl.LOCK_EX)
+            threading.Timer(8, lambda: (partial.unlink(), fcntl.flock(other_run, fcntl.LOCK_UN))).start()
+            done = self.head("two", "--processes", "2", "--set", "parallel.timeout=3", *settings, env=shared)
+        self.assertEqual(done.stderr.count("waiting for another process"), 1)
+        self.assertTrue(files[0].exists())
 
     def test_networks_that_differ_without_their_tensors_share_no_file(self):
         vit = ("--set", "model.name=vit", "--set", "model.patch=4", "--set", "model.width=12", "--set", "model.depth=2")

@@ -116,6 +116,30 @@ TEST_CASE("classes of other names, and an edited data set, are another data set"
                     Contains("data.labels") && Contains("data.label_noise.kind: none there, uniform now"));
 }
 
+TEST_CASE("other superclasses are another training, and are warned of in an evaluation; so are other names") {
+  const test::TemporaryFolder tables;
+  const std::string superclasses =
+      "data.superclasses=" + tables.write("super.csv", std::string("ash,A\nelm,B\noak,A\n")).string();
+  const std::string names =
+      "data.class_names=" + tables.write("names.csv", std::string("ash,Esche\nelm,Ulme\noak,Eiche\n")).string();
+  const RecordedRun recorded({superclasses, names});
+  {
+    Experiment run = recorded.images.run({superclasses, names});
+    CHECK_THAT(logged([&] { check_same_identity(run, recorded.checkpoint(), {}); }), !Contains("classes"));
+  }
+  tables.write("super.csv", std::string("ash,A\nelm,A\noak,A\n"));
+  Experiment run = recorded.images.run({superclasses, names});
+  CHECK_THROWS_WITH(check_same_identity(run, recorded.checkpoint(), {}),
+                    Contains("superclass of 'Ulme': 'B' there, 'A' now"));
+  CHECK_THAT(logged([&] { check_same_data(run, recorded.checkpoint()); }), Contains("superclass of 'Ulme'"));
+  CHECK_THAT(logged([&] { check_same_data(run, recorded.checkpoint()); }), !Contains("Ulme"));  // once
+  tables.write("super.csv", std::string("ash,A\nelm,B\noak,A\n"));
+  tables.write("names.csv", std::string("ash,Ulme\nelm,Esche\noak,Eiche\n"));
+  Experiment renamed = recorded.images.run({superclasses, names});
+  CHECK_THAT(logged([&] { check_same_identity(renamed, recorded.checkpoint(), {}); }),
+             Contains("class 0: 'Esche' there, 'Ulme' now"));
+}
+
 TEST_CASE("images that set thresholds may change, and are warned of where training goes on") {
   const test::SmallFolder unlabelled;
   const std::string from = "eval.threshold_from=" + (unlabelled.folder / "val").string();

@@ -102,6 +102,15 @@ TEST_CASE("nor can the optimizer") {
                         Contains("data.batch_size") && !Contains("--allow"));
 }
 
+TEST_CASE("nor can the input, for which the best checkpoints were chosen") {
+  const StoppedRun run({});
+  for (const auto& [key, value] :
+       {std::pair<std::string, std::string>{"data.input_size", "24"}, {"data.normalisation", "imagenet"}}) {
+    CHECK_THROWS_WITH(run.find({key + "=" + value}, {key}),
+                      Contains(key + ": auto there, " + value + " now (cannot change within a run)"));
+  }
+}
+
 TEST_CASE("nor can what role keeps of the estimated labels") {
   const auto check_fixed = [](const std::vector<std::string>& before, const std::vector<std::string>& now,
                               const std::vector<std::string>& allowed, const std::string& key) {
@@ -154,8 +163,8 @@ TEST_CASE("fewer epochs than were begun cannot be asked for") {
 TEST_CASE("the order of the images cannot change within an epoch") {
   TrainingState state;
   state.epoch = 1;
-  for (const std::string key : {"data.sampler", "seed"}) {
-    const std::string setting = key + (key == "seed" ? "=99" : "=square_root");
+  for (const std::string key : {"data.sampler", "data.batch_size", "seed"}) {
+    const std::string setting = key + (key == "data.sampler" ? "=square_root" : "=99");
     state.batch = 0;
     CHECK_NOTHROW(StoppedRun({}, state).find({setting}, {key}));
     state.batch = 1;

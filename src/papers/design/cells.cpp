@@ -136,15 +136,12 @@ std::vector<std::string> differing_keys(const ExperimentKeys& run, const Experim
 
 // The keys that keep a run, which belongs to no cell, from the nearest cell.
 std::string least_differences(const ExperimentKeys& run, const std::vector<ExperimentKeys>& cells) {
-  constexpr size_t kMostKeys = 4;
   std::vector<std::string> least;
   for (const ExperimentKeys& cell : cells) {
     std::vector<std::string> lines = differing_keys(run, cell);
     if (least.empty() || lines.size() < least.size()) least = std::move(lines);
   }
-  const size_t shown = std::min(least.size(), kMostKeys);
-  const std::string more = least.size() > shown ? fmt::format("; and {} more", least.size() - shown) : "";
-  return fmt::format("{}{}", fmt::join(least.begin(), least.begin() + static_cast<int64_t>(shown), "; "), more);
+  return join_first(least, 4, "; ");
 }
 
 }  // namespace

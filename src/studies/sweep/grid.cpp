@@ -1,12 +1,14 @@
 #include "src/studies/sweep/grid.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "src/config/problems.h"
@@ -169,8 +171,9 @@ class GridReader : public TreeReader {
           axis.high = found[1];
           if (axis.high < axis.low) problem(ends, "the second number is below the first");
           if (axis.kind == Distribution::kInteger &&
-              (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
-            problem(ends, "expected two whole numbers");
+              (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high) || std::abs(axis.low) > 0x1p53 ||
+               std::abs(axis.high) > 0x1p53)) {
+            problem(ends, "expected two whole numbers, of up to 2^53");
           }
           if (axis.kind == Distribution::kLogUniform && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
         }
@@ -202,6 +205,10 @@ class GridReader : public TreeReader {
         if (name == "by") link.factor = number(said).value_or(1);
       });
       if (link.times.empty()) problem(given, "expected {times: KEY, by: NUMBER}");
+      for (const Link& before : all) {
+        if (before.times == key)
+          problem(given, fmt::format("{} is set after {}, which follows it: write it before", key, before.key));
+      }
       all.push_back(std::move(link));
     });
     return all;
@@ -244,11 +251,34 @@ class GridReader : public TreeReader {
   throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
 }
 
+// 0.1, 0.10 and 1e-1 are one value.
+bool is_same_value(const std::string& text, const std::string& other) {
+  const std::optional<double> number = parse_number<double>(text);
+  return text == other || (number && number == parse_number<double>(other));
+}
+
+bool holds(const Axis& condition, const Settings& point) {
+  const std::string* value = find_setting(point, condition.key);
+  const auto is_given = [value](const std::string& wanted) { return is_same_value(*value, wanted); };
+  return value && std::ranges::any_of(condition.values, is_given);
+}
+
 bool holds(const GridStep& step, const Settings& point) {
-  return std::all_of(step.when.begin(), step.when.end(), [&](const Axis& condition) {
-    const std::string* value = find_setting(point, condition.key);
-    return value && std::find(condition.values.begin(), condition.values.end(), *value) != condition.values.end();
-  });
+  return std::ranges::all_of(step.when, [&point](const Axis& condition) { return holds(condition, point); });
+}
+
+// A condition that no point meets would leave its step out without a word.
+void check_conditions(const GridStep& step, const std::vector<Settings>& points) {
+  for (const Axis& condition : step.when) {
+    const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
+    if (std::ranges::none_of(points, has)) fail(step, fmt::format("when: no step before sets {}", condition.key));
+  }
+  const auto is_met = [&step](const Settings& point) { return holds(step, point); };
+  if (std::ranges::any_of(points, is_met)) return;
+  std::vector<std::string> texts;
+  for (const Axis& condition : step.when)
+    texts.push_back(fmt::format("{}: {}", condition.key, fmt::join(condition.values, " or ")));
+  fail(step, fmt::format("when: no point has {}", join(texts, " with ")));
 }
 
 // The value of a key that follows another one, for one point.
@@ -358,12 +388,7 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
 std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base) {
   std::vector<Settings> points{{}};
   for (const GridStep& step : grid.steps) {
-    for (const Axis& condition : step.when) {
-      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
-      if (std::none_of(points.begin(), points.end(), has)) {
-        fail(step, fmt::format("when: no step before sets {}", condition.key));
-      }
-    }
+    check_conditions(step, points);
     std::vector<Settings> next;
     for (const Settings& point : points) {
       if (!holds(step, point)) {
@@ -373,7 +398,7 @@ std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base) 
       for (const Settings& added : step.list) {
         next.push_back(point);
         for (const auto& [key, value] : added) set(next.back(), key, value);
-        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, point, base));
+        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, next.back(), base));
       }
       if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
     }

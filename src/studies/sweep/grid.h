@@ -44,7 +44,7 @@ struct Link {
 /// and `links` are computed. Points for which `when` does not hold pass as they are.
 struct GridStep {
   config::Origin origin{};
-  std::vector<Axis> when{};      // each key has one of these values, by an earlier step
+  std::vector<Axis> when{};      // each key has one of these values, by an earlier step; numbers count by their value
   std::vector<Settings> list{};  // a product is cut where it has more than kMostPoints
   std::vector<Link> links{};
 };
@@ -72,8 +72,8 @@ std::string number_text(double value);
 Grid read_grid(const std::filesystem::path& file, const std::string& preset);
 
 /// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
-/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
-/// and no step before has set, a link to what is no number, more than kMostPoints.
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key or a value that
+/// `when` asks for and no step before has set, a link to what is no number, more than kMostPoints.
 std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base);
 
 }  // namespace settrain

@@ -87,10 +87,6 @@ SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
   return row;
 }
 
-int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
-  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
-}
-
 void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
   write_file_atomically(sweep.folder.path() / "sweep.csv", sweep_csv(rows));
   write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
@@ -212,6 +208,10 @@ class Runner {
 };
 
 }  // namespace
+
+int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
+  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
+}
 
 std::vector<SweepRow> rows_of(const Sweep& sweep) {
   std::vector<SweepRow> rows;

@@ -39,6 +39,9 @@ struct SweepRow {
 /// Every run as it stands. A run whose results cannot be read has failed.
 std::vector<SweepRow> rows_of(const Sweep& sweep);
 
+/// How many of the runs stand like that.
+int64_t count(const std::vector<SweepRow>& rows, PointStatus status);
+
 /// The runs to come, as places in `sweep.points`: first those that were begun, then the others. With `retry_failed`
 /// failed runs are among them, and their failures are forgotten.
 std::vector<int64_t> runs_to_come(const Sweep& sweep, bool retry_failed);

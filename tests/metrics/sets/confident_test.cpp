@@ -12,6 +12,7 @@
 #include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rule_metrics.h"
 #include "metrics/sets/rules/stored_rules.h"
+#include "metrics/sets/score_rows.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -216,10 +217,32 @@ TEST_CASE("average and point-wise errors keep their digits") {
   CHECK(lost("average-error:0.3") == kImageCount * 3 / 10);
   CHECK(lost("average-error:0.01") == kImageCount / 100);
   CHECK(sets("average:3").sum().item<int64_t>() == 3 * kImageCount);
-  // More images than this have a probability of 1 in float64: they tie, and stay.
-  CHECK(sets("average:0.3").sum().item<int64_t>() >= kImageCount * 3 / 10);
+  // More images than this have a probability of 1 in float64; what is left of it tells them apart.
+  CHECK(sets("average:0.3").sum().item<int64_t>() == kImageCount * 3 / 10);
   // A smaller error takes more classes, though the first probabilities are all 1 in float64.
   CHECK(sets("error:1e-30").sum().item<int64_t>() > sets("error:1e-20").sum().item<int64_t>());
+}
+
+TEST_CASE("classes that tie with the threshold of average:K are in all sets or in none") {
+  at::manual_seed(5);
+  for (const ProbabilityKind kind : {ProbabilityKind::kSigmoid, ProbabilityKind::kSoftmax}) {
+    for (const double step : {0.25, 0.5, 1.0}) {
+      for (const double k : {0.5, 1.0, 3.0, 4.0}) {
+        // Of a softmax two scores and no others, so that equal scores have equal probabilities.
+        const at::Tensor drawn = at::randn({400, 6}, at::kDouble).mul(3).div(step).round().mul(step);
+        const at::Tensor scores = kind == ProbabilityKind::kSigmoid
+                                      ? drawn
+                                      : at::tensor({1 + step, 1.0, 0.0, 0.0, 0.0, 0.0}, at::kDouble).repeat({400, 1});
+        const CalibratedRule rule =
+            calibrate(parse_set_rule(fmt::format("average:{}", k)), {.classes = 6, .probability = kind}, scores,
+                      at::zeros({400}, at::kLong), 0);
+        const at::Tensor sets = sets_of(rule, scores);
+        CAPTURE(static_cast<int>(kind), step, k);
+        CHECK(sets.sum().item<double>() >= k * 400);
+        CHECK(sets.equal(scores.ge(scores.masked_select(sets).min())));
+      }
+    }
+  }
 }
 
 TEST_CASE("the metrics of eval.rules follow alpha however sure the network is") {
@@ -273,6 +296,16 @@ TEST_CASE("interpolated thresholds are linear in the probability, near 0 and nea
                                  at::cat({scores, at::full({2, 1}, -800.0, at::kDouble)}, 1), labels, 0);
   CHECK(missing.thresholds[2].high == -1);
   CHECK(missing.thresholds[2].low == Approx(marginal).epsilon(1e-12));
+}
+
+TEST_CASE("interpolated thresholds are linear in probabilities that float64 has not") {
+  // All labels are of the second class; the others have no image, and so 0.
+  const at::Tensor rows = at::tensor({900.0, 0.0, -100.0}, at::kDouble).repeat({4, 1});
+  const auto rule = calibrate(parse_set_rule("conformal:lac:0.5:interpolated(0.75)"), {.classes = 3}, rows,
+                              at::ones({4}, at::kLong), 0);
+  // The sum of two such probabilities is the larger of them.
+  CHECK(rule.thresholds[1].high == Approx(-tail_exponential(-900 + std::log(0.75))).epsilon(1e-12));
+  CHECK(rule.thresholds[0].high == Approx(-tail_exponential(-900 + std::log(0.25))).epsilon(1e-12));
 }
 
 TEST_CASE("the labels that calibrate are covered as often as their scores are within the threshold") {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/catch2.h"
 
@@ -25,6 +26,13 @@ TEST_CASE("the temperature makes probabilities as large as the share of right an
   CHECK(fit_temperature(scores.to(at::kFloat), labels).temperature == Approx(6 / std::log(3.0)).epsilon(1e-6));
   const auto [doubtful, their_labels] = two_classes(0.5, 90);
   CHECK(fit_temperature(doubtful, their_labels).temperature == Approx(0.5 / std::log(9.0)).epsilon(1e-12));
+}
+
+TEST_CASE("finite scores stay finite at any temperature") {
+  const float least = std::numeric_limits<float>::lowest(), infinity = std::numeric_limits<float>::infinity();
+  const at::Tensor scores = at::tensor({least, 1.0F, -infinity, -least});
+  CHECK(at_temperature(scores, 0.5).equal(at::tensor({least, 2.0F, -infinity, -least})));
+  CHECK(at_temperature(scores.to(at::kDouble), 0.5)[0].item<double>() == 2.0 * least);
 }
 
 TEST_CASE("a temperature is refused where the likelihood has no maximum, and is then 1") {

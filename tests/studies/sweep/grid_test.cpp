@@ -93,10 +93,18 @@ TEST_CASE("a condition lets points pass as they are") {
             .expanded() == Lines{"l=x f=3", "l=y e=1", "l=y e=2", "l=z f=3"});
 }
 
+TEST_CASE("a condition compares numbers by their value") {
+  CHECK(GridFile("  - product: {a: [0.10, 1e-2]}\n  - when: {a: 0.1}\n    product: {b: [1]}\n"
+                 "  - when: {a: 0.01}\n    product: {b: [2]}")
+            .expanded() == Lines{"a=0.10 b=1", "a=1e-2 b=2"});
+}
+
 TEST_CASE("a linked key follows another one, of the point or of the base") {
   CHECK(GridFile("  - product: {data.batch_size: [32, 128]}\n  - link: {lr: {times: data.batch_size, by: 0.5}}")
             .expanded() == Lines{"data.batch_size=32 lr=16", "data.batch_size=128 lr=64"});
   CHECK(GridFile("  - link: {lr: {times: data.batch_size, by: 0.25}}").expanded() == Lines{"lr=16"});
+  CHECK(GridFile("  - link: {lr: {times: data.batch_size, by: 0.25}, decay: {times: lr, by: 0.5}}").expanded() ==
+        Lines{"lr=16 decay=8"});
 }
 
 TEST_CASE("a condition on a key that only some points have holds for none of the others") {
@@ -170,6 +178,10 @@ TEST_CASE("what is wrong in a grid is said with its place") {
   check_refused("  - zip: {a: [1, 2], b: [3]}", "b has 1 values, a has 2");
   check_refused("  - {product: {a: [1]}, list: [{b: 1}]}", "expected one of product, zip, list, random and link");
   check_refused("  - when: {l: x}\n    product: {e: [1]}", "when: no step before sets l");
+  check_refused("  - product: {l: [x, y]}\n  - when: {l: [z, w]}\n    product: {e: [1]}",
+                "when: no point has l: z or w");
+  check_refused("  - link: {decay: {times: lr, by: 2}, lr: {times: data.batch_size, by: 2}}", "lr is set after decay");
+  check_refused("  - random: {count: 1, seed: 1, keys: {a: {integer: [0, 1e19]}}}", "of up to 2^53");
   check_refused("  - link: {lr: {times: nothing, by: 2}}", "there is no key nothing");
   check_refused("  - link: {lr: {times: loss.name, by: 2}}", "loss.name is a, and no number");
   check_refused("  - product: {a: {log_range: [0, 1, 3]}}", "lies above zero");
