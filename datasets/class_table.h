@@ -14,12 +14,12 @@ namespace settrain {
 std::string trimmed(std::string_view text);
 
 /// Reads lines `class,text`, such as superclasses or display names. Returns [classes] the texts, in the order of
-/// `classes`. The file names a class by its name, by its key, or by its `earlier` name (both may be empty); a text that
-/// is the name of one class and the key of another stands for the first, with a warning. The text may contain commas;
-/// either may be quoted, as in CSV. Blanks at ends and empty lines are ignored, and so is a first line that begins with
-/// no class, a header. Throws DataError naming file and line for a line without a comma, with an empty text, with an
-/// unknown class, with a name of several classes, or with a class that has a line above; and for a class without a
-/// line.
+/// `classes`. The file calls a class by its name, by its key, or by its `earlier` name (the last two may be empty). A
+/// text that is several of these stands for the class that has it as a name, else as a key; a warning tells of a name
+/// that is another class' key. The text may contain commas; either may be quoted, as in CSV. Blanks at ends and empty
+/// lines are ignored, and so is a first line that begins with no class, a header. Throws DataError naming file and line
+/// for a line without a comma, with an empty text, with an unknown class, with a name of several classes that is no
+/// key, or with a class that has a line above; and for a class without a line.
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys = {},
                                           const std::vector<std::string>& earlier = {});

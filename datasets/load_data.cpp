@@ -164,13 +164,13 @@ void warn_of_like_names(const std::vector<std::string>& names) {
 }
 
 void apply_class_options(const ClassOptions& options, Dataset& dataset) {
-  const std::vector<std::string> earlier = dataset.class_names;
-  if (!options.class_names.empty())
-    dataset.class_names = read_class_table(options.class_names, earlier, dataset.class_keys);
-  if (!options.taxonomy.empty())
-    set_taxonomy(read_taxonomy(options.taxonomy, dataset.class_names, dataset.class_keys, earlier), dataset);
+  const std::vector<std::string>&earlier = dataset.class_names, &keys = dataset.class_keys;
+  std::vector<std::string> names =
+      options.class_names.empty() ? earlier : read_class_table(options.class_names, earlier, keys);
+  if (!options.taxonomy.empty()) set_taxonomy(read_taxonomy(options.taxonomy, names, keys, earlier), dataset);
   if (!options.superclasses.empty())
-    set_superclasses(read_class_table(options.superclasses, dataset.class_names, dataset.class_keys, earlier), dataset);
+    set_superclasses(read_class_table(options.superclasses, names, keys, earlier), dataset);
+  dataset.class_names = std::move(names);  // superclasses of one class are called by its earlier name
   warn_of_like_names(dataset.class_names);
 }
 

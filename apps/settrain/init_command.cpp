@@ -94,6 +94,8 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   const fs::path file = (out / (name + ".yaml")).lexically_normal();
   if (fs::exists(file)) refuse_existing(file, request.overwrite);  // else write_split() makes its folder
   check_out(request);
+  if (!is_utf8(weights_folder().string()))
+    throw ConfigError("$SETTRAIN_WEIGHTS is not UTF-8 text, and a config cannot hold it");
   const at::Device device = find_device(line.device);
   catch_interrupts();
 

@@ -92,8 +92,10 @@ void calibrate_ranks(CalibratedRule& calibrated, const LabelScores& images, cons
 DoubleDouble interpolated(DoubleDouble own, DoubleDouble marginal, double tau) {
   own = std::min(own, DoubleDouble());
   if (tau == 1) return own;
+  if (tau == 0) return marginal;
   if (marginal == DoubleDouble(kAlwaysIn)) return marginal;
   const auto is_near = [](DoubleDouble score) { return score.high < -0.5; };
+  // 0 minus it, since a probability must not be -0.
   const auto small = [&](DoubleDouble score) { return is_near(score) ? (score.high + 1) + score.low : 0 - score.high; };
   const std::array parts{scaled_probability(small(own), tau), scaled_probability(small(marginal), 1 - tau)};
   if (is_near(own) != is_near(marginal)) {
@@ -239,7 +241,7 @@ struct ProbabilityKey {
   }
 };
 
-/// Of the mean of two probabilities.
+/// The key of the mean of two probabilities.
 double key_of_mean(double upper, double lower) {
   const ProbabilityKey a(upper), b(lower);
   return ProbabilityKey(std::midpoint(a.p(), b.p()), std::midpoint(a.rest(), b.rest())).key;

@@ -176,7 +176,8 @@ std::string starter_config(const SplitRequest& request, const FolderSplit& split
   Lines lines;
   lines.add(
       fmt::format("# {} training images of {} classes in {}; `settrain init` wrote this config, to be changed at will.",
-                  format_count(facts.train), split.classes.size(), quoted_path(request.folder)),
+                  format_count(facts.train), split.classes.size(),
+                  on_one_line(fs::absolute(request.folder).lexically_normal().string())),
       "");
   lines.add("# Behind each line is its reason; `settrain config keys` explains all keys.", "");
   lines.add("seed: 1", "another one draws other first weights and crops");

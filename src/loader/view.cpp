@@ -120,8 +120,8 @@ View random_resized_crop(int64_t image_height, int64_t image_width, int64_t heig
   constexpr double kLeastArea = 0.08, kLeastRatio = 3.0 / 4, kMostRatio = 4.0 / 3;
   constexpr uint32_t kAttempts = 10;
   const auto area = static_cast<double>(image_height * image_width);
-  for (uint32_t attempt = 1; attempt <= kAttempts; ++attempt) {
-    const auto random = random_words(key, attempt);
+  for (uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto random = random_words(key, kResizedCropBlock + attempt);
     const double part = area * (kLeastArea + (1 - kLeastArea) * unit_double(random[0], random[1]));
     const double log_least = std::log(kLeastRatio), log_most = std::log(kMostRatio);
     const double ratio = std::exp(log_least + (log_most - log_least) * unit_double(random[2], random[3]));

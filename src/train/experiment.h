@@ -53,7 +53,7 @@ struct Experiment {
   // Splits that differ from a checkpoint's and were warned of. The value: whether the names of their files are the
   // same.
   std::map<std::string, bool> changed_splits{};
-  bool has_told_classes = false;  // that names or superclasses are not a checkpoint's
+  bool has_told_classes = false;  // whether other names or superclasses than a checkpoint's were warned of
 };
 
 /// The first weights of a model: those of model.pretrained; or weights as drawn whatever it says, for callers that load

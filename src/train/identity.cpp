@@ -146,11 +146,8 @@ std::optional<ModelCard> card_of(const Checkpoint& checkpoint) {
 }
 
 // A line on the first class that the checkpoint's model has otherwise; empty where there is none.
-std::string class_change(const Experiment& run, const Checkpoint& checkpoint) {
-  const std::optional<ModelCard> card = card_of(checkpoint);
-  if (!card) return "";
-  const std::vector<std::string>& before = card->class_names;
-  const std::vector<std::string>& now = run.dataset.class_names;
+std::string class_change(const ModelCard& card, const Dataset& data) {
+  const std::vector<std::string>&before = card.class_names, &now = data.class_names;
   if (before.size() != now.size()) return fmt::format("\n  {} classes there, {} now", before.size(), now.size());
   const auto is_same = [](const std::string& there, const std::string& here) { return there == printable(here); };
   const auto [old, renamed] = std::ranges::mismatch(before, now, is_same);
@@ -158,41 +155,42 @@ std::string class_change(const Experiment& run, const Checkpoint& checkpoint) {
   return fmt::format("\n  class {}: {} there, {} now", old - before.begin(), in_quotes(*old), in_quotes(*renamed));
 }
 
-// A line on the first class whose superclass, or what lies above it, is not the checkpoint's; empty where there is
-// none.
-std::string superclass_change(const Experiment& run, const Checkpoint& checkpoint) {
-  const std::optional<ModelCard> card = card_of(checkpoint);
-  const Dataset& data = run.dataset;
-  if (!card || card->superclass_of.size() != data.superclass_of.size()) return "";
+// A line on the first class whose superclass, or what lies above it, is not the card's; empty where there is none.
+std::string superclass_change(const ModelCard& card, const Dataset& data) {
+  if (card.superclass_of.size() != data.superclass_of.size())
+    return fmt::format("\n  {} superclasses there, {} now", card.superclass_names.size(), data.superclass_names.size());
   for (size_t c = 0; c < data.superclass_of.size(); ++c) {
-    const std::string& before = card->superclass_names[static_cast<size_t>(card->superclass_of[c])];
+    const std::string& before = card.superclass_names[static_cast<size_t>(card.superclass_of[c])];
     const std::string now = printable(data.superclass_names[static_cast<size_t>(data.superclass_of[c])]);
     if (before != now)
       return fmt::format("\n  superclass of {}: {} there, {} now", in_quotes(data.class_names[c]), in_quotes(before),
                          in_quotes(now));
   }
-  const bool have_ranks = !card->taxonomy.empty() && !data.taxonomy.empty();
-  return have_ranks && card->taxonomy.parent != data.taxonomy.parent
+  const bool have_ranks = !card.taxonomy.empty() && !data.taxonomy.empty();
+  return have_ranks && card.taxonomy.parent != data.taxonomy.parent
              ? "\n  data.taxonomy: other nodes above the superclasses"
              : "";
 }
 
-// Warns of names and superclasses that are not the checkpoint's, once.
-void warn_of_classes(Experiment& run, const Checkpoint& checkpoint) {
-  const std::string lines = class_change(run, checkpoint) + superclass_change(run, checkpoint);
-  if (lines.empty() || std::exchange(run.has_told_classes, true)) return;
-  log::warning(
-      fmt::format("[data] the classes are not those that {} was made with:{}\nAnswers have the new names, and "
-                  "results by superclasses do not compare with earlier ones",
-                  checkpoint.place(), lines));
+// Warns of names and superclasses that are not the card's, once.
+void warn_of_classes(Experiment& run, const ModelCard& card, const std::string& place) {
+  const std::string names = class_change(card, run.dataset), superclasses = superclass_change(card, run.dataset);
+  if ((names.empty() && superclasses.empty()) || std::exchange(run.has_told_classes, true)) return;
+  if (!names.empty())
+    log::warning(fmt::format("[data] classes have other names than in {}, which its answers keep:{}", place, names));
+  if (!superclasses.empty())
+    log::warning(fmt::format("[data] the superclasses are not those of {}, and results by them do not compare:{}",
+                             place, superclasses));
 }
 
 // Superclasses may change labels, and choose the best epoch.
-void refuse_other_superclasses(const Experiment& run, const Checkpoint& checkpoint) {
-  const std::string change = superclass_change(run, checkpoint);
+void refuse_other_superclasses(const ModelCard& card, const Dataset& data, const std::string& place) {
+  const std::string change = superclass_change(card, data);
   if (change.empty()) return;
-  throw RunError(fmt::format("{} was trained with other superclasses:{}\nTake the file as it was, or start a new run",
-                             checkpoint.place(), change));
+  throw RunError(fmt::format(
+      "{} was trained with other superclasses:{}\nTake data.superclasses and data.taxonomy as they were, or start a new "
+      "run. (Earlier versions took a number in them for a class' index, where it is another one's name too.)",
+      place, change));
 }
 
 // Warns of images that the model is not trained on, and throws where others differ.
@@ -331,7 +329,8 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
 void check_same_data(Experiment& run, const Checkpoint& checkpoint) {
   const std::string lines = differing_lines(data(run), checkpoint);
   if (may_train_otherwise(lines, run, checkpoint)) {
-    const std::string keys = data_set_changes(run, checkpoint), classes = class_change(run, checkpoint);
+    const std::optional<ModelCard> card = card_of(checkpoint);
+    const std::string keys = data_set_changes(run, checkpoint), classes = card ? class_change(*card, run.dataset) : "";
     if (!keys.empty() || !classes.empty()) {
       throw RunError(
           fmt::format("{} was trained on other data:{}{}{}\n{}", checkpoint.place(), lines, keys, classes,
@@ -339,7 +338,7 @@ void check_same_data(Experiment& run, const Checkpoint& checkpoint) {
     }
   }
   warn_of_splits(lines, run, checkpoint);
-  warn_of_classes(run, checkpoint);
+  if (const std::optional<ModelCard> card = card_of(checkpoint)) warn_of_classes(run, *card, checkpoint.place());
 }
 
 void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
@@ -352,8 +351,10 @@ void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const Re
         file, rng, kRngVersion));
   }
   check_same_training_data(run, checkpoint, terms);
-  refuse_other_superclasses(run, checkpoint);
-  warn_of_classes(run, checkpoint);
+  if (const std::optional<ModelCard> card = card_of(checkpoint)) {
+    refuse_other_superclasses(*card, run.dataset, file);
+    warn_of_classes(run, *card, file);
+  }
   const std::string lines = differing_lines(machine_identity(run), checkpoint);
   if (lines.empty()) return;
   if (!terms.allow_inexact) {

@@ -13,7 +13,7 @@
 
 namespace settrain {
 
-/// The key that all of this belongs to, which errors name.
+/// The config key that error messages name.
 inline constexpr const char* kCacheFeatures = "data.cache_features";
 
 /// A file of rows, which FeatureTable maps: a header, then row after row. While it is being filled it is called

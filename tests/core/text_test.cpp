@@ -8,7 +8,7 @@
 
 using namespace settrain;
 
-TEST_CASE("of a long list the first texts are named, and how many more there are") {
+TEST_CASE("a long list is told by its first texts and the number of the others") {
   const std::vector<std::string> texts{"a", "b", "c"};
   CHECK(join_first(texts, 3) == "a, b, c");
   CHECK(join_first(texts, 2, "; ") == "a; b and 1 more");

@@ -6,7 +6,6 @@ import resource
 import signal
 import struct
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -182,9 +181,16 @@ class FeatureCache(ProgramTest):
         partial = files[0].with_suffix(".partial")
         with open(partial, "wb") as other_run:
             fcntl.flock(other_run, fcntl.LOCK_EX)
-            threading.Timer(8, lambda: (partial.unlink(), fcntl.flock(other_run, fcntl.LOCK_UN))).start()
-            done = self.head("two", "--processes", "2", "--set", "parallel.timeout=3", *settings, env=shared)
-        self.assertEqual(done.stderr.count("waiting for another process"), 1)
+            command = [PROGRAM, "--config", "tiny.yaml", "--device", "cpu", *HEAD, "--processes", "2", "--set", "run.dir=runs/two", "--set", "parallel.timeout=3", *settings]
+            run = subprocess.Popen(command, cwd=self.folder, env={**environment(), **shared}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            told = []
+            while not told or "waiting for another process" not in told[-1]:
+                told.append(run.stderr.readline())
+                self.assertTrue(told[-1], told)
+            time.sleep(5)
+            partial.unlink()
+        self.assertNotIn("waiting", run.communicate(timeout=300)[1])
+        self.assertEqual(run.returncode, 0)
         self.assertTrue(files[0].exists())
 
     def test_networks_that_differ_without_their_tensors_share_no_file(self):

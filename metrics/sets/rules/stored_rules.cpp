@@ -387,6 +387,13 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
     if (!(rule.tuned.lambda >= 0) || rule.tuned.k < 0) damaged("'tuned' has what is no lambda or k");
   }
   if (version == 1) update_thresholds(rule);
+  // Thresholds of average were one double, which 1 - (1 - p) had to reach as it is rounded.
+  if (rule.rule.kind == SetRule::Kind::kAverage) {
+    DoubleDouble& threshold = rule.thresholds.front();
+    const double high = threshold.high;
+    if (high > 0.5 && high <= 1 && threshold.low == 0)
+      threshold = DoubleDouble::sum(high, (std::nextafter(high, 0) - high) / 2);
+  }
   // Thresholds next to 0 or 1 by less than this are of probabilities that float64 has not.
   constexpr double kTail = 1e-230;
   const auto is_of_tail = [](double part) { return part != 0 && std::abs(part) < kTail; };

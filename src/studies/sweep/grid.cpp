@@ -15,6 +15,7 @@
 #include "src/config/value.h"
 #include "src/config/yaml.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/core/random.h"
 #include "src/core/text.h"
 #include "src/studies/sweep/tree_reader.h"
@@ -267,7 +268,7 @@ bool holds(const GridStep& step, const Settings& point) {
   return std::ranges::all_of(step.when, [&point](const Axis& condition) { return holds(condition, point); });
 }
 
-// A condition that no point meets would leave its step out without a word.
+// A condition that no point meets may be a typing error.
 void check_conditions(const GridStep& step, const std::vector<Settings>& points) {
   for (const Axis& condition : step.when) {
     const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
@@ -278,7 +279,8 @@ void check_conditions(const GridStep& step, const std::vector<Settings>& points)
   std::vector<std::string> texts;
   for (const Axis& condition : step.when)
     texts.push_back(fmt::format("{}: {}", condition.key, fmt::join(condition.values, " or ")));
-  fail(step, fmt::format("when: no point has {}", join(texts, " with ")));
+  log::warning(fmt::format("[sweep] {}: when: no point has {}, and the step is left out", step.origin.text,
+                           join(texts, " with ")));
 }
 
 // The value of a key that follows another one, for one point.

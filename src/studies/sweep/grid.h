@@ -72,8 +72,9 @@ std::string number_text(double value);
 Grid read_grid(const std::filesystem::path& file, const std::string& preset);
 
 /// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
-/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key or a value that
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that
 /// `when` asks for and no step before has set, a link to what is no number, more than kMostPoints.
+/// Warns of a step whose `when` no point meets.
 std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base);
 
 }  // namespace settrain

@@ -228,11 +228,12 @@ TEST_CASE("classes that tie with the threshold of average:K are in all sets or i
   for (const ProbabilityKind kind : {ProbabilityKind::kSigmoid, ProbabilityKind::kSoftmax}) {
     for (const double step : {0.25, 0.5, 1.0}) {
       for (const double k : {0.5, 1.0, 3.0, 4.0}) {
-        // Of a softmax two scores and no others, so that equal scores have equal probabilities.
         const at::Tensor drawn = at::randn({400, 6}, at::kDouble).mul(3).div(step).round().mul(step);
-        const at::Tensor scores = kind == ProbabilityKind::kSigmoid
-                                      ? drawn
-                                      : at::tensor({1 + step, 1.0, 0.0, 0.0, 0.0, 0.0}, at::kDouble).repeat({400, 1});
+        // The scores of a softmax are the same in each image, in another order, so that its probabilities are.
+        const at::Tensor orders = std::get<1>(at::rand({400, 6}).sort(1));
+        const at::Tensor permuted =
+            at::tensor({3 + 2 * step, 2.5, 2.0, 0.0, 0.0, -1.0}, at::kDouble).repeat({400, 1}).gather(1, orders);
+        const at::Tensor& scores = kind == ProbabilityKind::kSigmoid ? drawn : permuted;
         const CalibratedRule rule =
             calibrate(parse_set_rule(fmt::format("average:{}", k)), {.classes = 6, .probability = kind}, scores,
                       at::zeros({400}, at::kLong), 0);

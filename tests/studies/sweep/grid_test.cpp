@@ -5,6 +5,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
@@ -99,6 +100,12 @@ TEST_CASE("a condition compares numbers by their value") {
             .expanded() == Lines{"a=0.10 b=1", "a=1e-2 b=2"});
 }
 
+TEST_CASE("a condition that no point meets is told") {
+  const GridFile file("  - product: {l: [x, y]}\n  - when: {l: [z, w]}\n    product: {e: [1]}");
+  const std::string told = test::logged([&] { CHECK(file.expanded() == Lines{"l=x", "l=y"}); });
+  CHECK_THAT(told, Contains("when: no point has l: z or w, and the step is left out"));
+}
+
 TEST_CASE("a linked key follows another one, of the point or of the base") {
   CHECK(GridFile("  - product: {data.batch_size: [32, 128]}\n  - link: {lr: {times: data.batch_size, by: 0.5}}")
             .expanded() == Lines{"data.batch_size=32 lr=16", "data.batch_size=128 lr=64"});
@@ -178,8 +185,6 @@ TEST_CASE("what is wrong in a grid is said with its place") {
   check_refused("  - zip: {a: [1, 2], b: [3]}", "b has 1 values, a has 2");
   check_refused("  - {product: {a: [1]}, list: [{b: 1}]}", "expected one of product, zip, list, random and link");
   check_refused("  - when: {l: x}\n    product: {e: [1]}", "when: no step before sets l");
-  check_refused("  - product: {l: [x, y]}\n  - when: {l: [z, w]}\n    product: {e: [1]}",
-                "when: no point has l: z or w");
   check_refused("  - link: {decay: {times: lr, by: 2}, lr: {times: data.batch_size, by: 2}}", "lr is set after decay");
   check_refused("  - random: {count: 1, seed: 1, keys: {a: {integer: [0, 1e19]}}}", "of up to 2^53");
   check_refused("  - link: {lr: {times: nothing, by: 2}}", "there is no key nothing");

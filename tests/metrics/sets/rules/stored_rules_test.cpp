@@ -109,6 +109,17 @@ TEST_CASE("rules of version 2 are read but for thresholds of probabilities that 
   CHECK(read(-1e-261, 3) == DoubleDouble(-1e-261));
 }
 
+TEST_CASE("thresholds of average that were one rounded double hold what they held") {
+  CalibratedRule rule = calibrated_rule("average:1.5");
+  const auto read = [&](double threshold) {
+    rule.thresholds = {threshold};
+    return rule_from_json(to_json(rule), 5);
+  };
+  CHECK(read(0.5).thresholds[0] == DoubleDouble(0.5));
+  CHECK(read(0.75).thresholds[0] == DoubleDouble::sum(0.75, -0x1p-54));
+  CHECK(read(1).thresholds[0] == DoubleDouble::sum(1, -0x1p-54));
+}
+
 TEST_CASE("rules of version 1 are read where they mean the same sets") {
   const auto old = [](const std::string& name, double threshold) {
     Json json = to_json(calibrated_rule(name));
