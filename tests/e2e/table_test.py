@@ -192,7 +192,7 @@ class Table(ProgramTest):
         run = self.folder / "runs/drw"
         run.mkdir(parents=True)
         (run / ".settrain-run").touch()  # marks a folder as a run's
-        for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", r"its config is that of no cell; nearest: .*; and \d+ more")):
+        for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", r"its config is that of no cell; nearest: .* and \d+ more")):
             (run / "config.yaml").write_text(self.run_program("config", "show", "--config", f"cifar100/{name}.yaml").stdout)
             self.assertRegex(self.run_program("table", "ldam2019/cifar100", "--collect", "runs/drw", expect=1).stderr, f"runs/drw: {remark}")
 
