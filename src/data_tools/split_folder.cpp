@@ -205,6 +205,13 @@ std::string names_of(std::vector<ClassSplit> classes) {
   return join_first(names, 10);
 }
 
+// A config would take "${" for another key.
+std::string quoted(const fs::path& path) {
+  std::string text = path.string();
+  for (size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) text.insert(at, "$");
+  return nlohmann::json(text).dump();
+}
+
 }  // namespace
 
 Fraction::Fraction(const std::string& text, const std::string& option) : text_(text) {
@@ -374,13 +381,6 @@ std::string describe_split(const SplitRule& rule, const FolderSplit& split) {
         format_count(split.empty), split.empty == 1 ? "has" : "have", split.first_empty);
   }
   return text + describe_promises(rule, split);
-}
-
-// A config would take "${" for another key.
-std::string quoted(const fs::path& path) {
-  std::string text = path.string();
-  for (size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) text.insert(at, "$");
-  return nlohmann::json(text).dump();
 }
 
 std::string quoted_path(const fs::path& path) {
